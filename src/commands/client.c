@@ -101,7 +101,8 @@ static size_t argument_bytes(const struct call *call) {
 }
 
 /* Appends a client's line without its end. `call` is the running call, or NULL. As in 6.2, `events`
- * has an "r" for blocked and paused clients as well, although nothing is read from them here. */
+ * has an "r" for blocked and paused clients as well, also if so much of one waits that it is not
+ * read. */
 static void append_client(const struct call *call, struct client *c, struct buffer *out) {
     const struct command *command = c->command;
     int64_t now = clock_cached_msec();

@@ -8,27 +8,29 @@
  * Invariants
  *  1. Requests are in the batch in the order in which their bytes came; requests of one client are
  *     neighbours. A protocol error is in the batch like a request, so that the requests before it
- * are answered first.
+ *     are answered first.
  *  2. The bytes of a request in the batch do not move until the batch has run: they are in the
- * input buffer, below input_used, or in a query that is freed only after the run.
+ *     input buffer, below input_used, or in a query that is freed only after the run.
  *  3. Between turns the batch is empty, and a client has a query only if its last request is
  *     incomplete, or if it is held in the middle of the bytes that were read of it.
  *  4. While a batch runs no client is freed. Clients that are marked as closing are skipped, and
- * are closed between requests, before the batch's replies are written.
- *  5. A held client is not read. The input that it had sent is, in order: `held` (whole requests,
- * or the rest of a region), and `query` (the beginning of a request, if that was parsed already).
- * No byte is in both: bytes that move into a query are removed from the region that had them.
+ *     are closed between requests, before the batch's replies are written.
+ *  5. The input of a held client is, in order: `held` (whole requests, or the rest of a region),
+ * and `query` (the beginning of a request, if that was parsed already). No byte is in both: bytes
+ *     that move into a query are removed from the region that had them. Bytes that are read while
+ *     the client is held are appended to `query`, or to `held` if there is no query, and are not
+ *     parsed.
  *  6. When a protocol error is put into the batch, all earlier requests of its client have run; so
- * the client of an error is never held: a held client's bytes are kept as they came, and give the
- * same error again later.
+ *     the client of an error is never held: a held client's bytes are kept as they came, and give
+ *     the same error again later.
  *  7. A client that is AWAITED is either in `collected`, or in a piece, not taken yet, of exactly
- * one of the readers under way. Its bytes are taken before more of it is read. A reader's buffer is
- *     not used again before the batch of its bytes has run.
+ *     one of the readers under way. Its bytes are taken before more of it is read. A reader's
+ * buffer is not used again before the batch of its bytes has run.
  *  8. The batches of outer turns do not change while a nested turn runs, except for requests that
- * the nested turn has run for them (run_already). The arguments of these are not used again.
+ *     the nested turn has run for them (run_already). The arguments of these are not used again.
  *  9. A resumed client runs all requests that it had sent while it was held before the next client
- * is resumed: those in the bytes that were read, and then those in its socket (`draining`), at most
- *     DRAIN_BYTES_MAX. So a client that keeps sending delays the next one no longer than that.
+ *     is resumed: those in the bytes that were read, and then those in its socket (`draining`), at
+ *     most DRAIN_BYTES_MAX. So a client that keeps sending delays the next one no longer than that.
  *     `draining` is never a closed client, because forget_held clears it.
  */
 #include "net/batch.h"
@@ -346,6 +348,11 @@ static void query_begin_large(struct query *q) {
     q->filling = b;
 }
 
+/* With its line end. */
+static bool filling_is_whole(const struct query *q) {
+    return q->filling->length >= (size_t)q->parser.bulk_length + 2;
+}
+
 static void query_end_large(struct query *q) {
     struct blob *b = q->filling;
     q->filling = NULL;
@@ -616,7 +623,7 @@ static void parse_query(struct client *c) {
     struct query *q = c->query;
     for (;;) {
         if (q->filling) {
-            if (q->filling->length < (size_t)q->parser.bulk_length + 2) return;
+            if (!filling_is_whole(q)) return;
             query_end_large(q);
         }
         parser_prepare(&q->parser, c);
@@ -686,14 +693,19 @@ static void go_on_with_query(struct client *c) {
         client_close_for_limit(c, "query buffer (it has not authenticated)");
 }
 
+/* False where nothing came. */
+static bool read_filling(struct client *c, struct query *q) {
+    size_t room = (size_t)q->parser.bulk_length + 2 - q->filling->length;
+    if (room > BATCH_READ_LARGE_BYTES) room = BATCH_READ_LARGE_BYTES;
+    size_t got = read_some(c, q->filling->bytes + q->filling->length, room);
+    q->filling->length += got;
+    return got;
+}
+
 static void read_into_query(struct client *c) {
     struct query *q = c->query;
     if (q->filling) {
-        size_t room = (size_t)q->parser.bulk_length + 2 - q->filling->length;
-        if (room > BATCH_READ_LARGE_BYTES) room = BATCH_READ_LARGE_BYTES;
-        size_t got = read_some(c, q->filling->bytes + q->filling->length, room);
-        if (!got) return;
-        q->filling->length += got;
+        if (!read_filling(c, q)) return;
     } else {
         size_t got = read_some(c, batch.input + batch.input_used, BATCH_READ_BYTES);
         if (!got) return;
@@ -738,6 +750,45 @@ static bool is_read_outside(const struct client *c) {
     return false;
 }
 
+/* Whether a held client is read. The link alone reads the client that is CLIENT_PRIMARY. */
+static bool held_is_read(const struct client *c) {
+    if (c->flags & CLIENT_PRIMARY) return false;
+    size_t most = client_is_stranger(c) ? REQUEST_UNAUTHENTICATED_BYTES_MAX : BATCH_HELD_BYTES_MAX;
+    return batch_query_used(c) < most;
+}
+
+/* Bytes that a held client sends are appended, unparsed, to the input that it had sent before. */
+static void read_held(struct client *c) {
+    struct query *q = c->query;
+    if (q && q->filling) {
+        if (read_filling(c, q) && filling_is_whole(q)) query_end_large(q);
+    } else {
+        if (BATCH_INPUT_BYTES - batch.input_used < BATCH_READ_BYTES) batch_run();
+        if (client_ignores_input(c)) return; /* another's request, or its memory, closed it */
+        const char *bytes = batch.input + batch.input_used;
+        size_t got = read_some(c, batch.input + batch.input_used, BATCH_READ_BYTES);
+        if (!got) return;
+        if (q)
+            query_append(q, bytes, got);
+        else
+            keep_bytes(&batch, c, bytes, bytes + got);
+    }
+    client_note_input(batch_query_bytes(c));
+    client_watch(c);
+}
+
+static __attribute__((noinline)) void held_ready(struct client *c, unsigned ready) {
+    if (ready & LOOP_HANGUP || (ready & LOOP_READABLE && !held_is_read(c))) {
+        log_verbose("Client closed connection"); /* a client that is not read is broken */
+        client_close_later(c);
+    } else if (ready & LOOP_READABLE) {
+        read_held(c);
+        client_memory_note(c);
+        client_memory_enforce();
+        yield_if_late();
+    }
+}
+
 /* Inlined, because its second caller is rare. */
 static inline __attribute__((always_inline)) void client_ready(struct client *c, unsigned ready) {
     if (__builtin_expect(batch.outer != NULL, 0) && is_read_outside(c)) return;
@@ -745,10 +796,7 @@ static inline __attribute__((always_inline)) void client_ready(struct client *c,
     note_turn();
     if (ready & LOOP_WRITABLE) reply_writable(c);
     if (c->flags & CLIENT_HELD) {
-        if (ready & (LOOP_READABLE | LOOP_HANGUP)) {
-            log_verbose("Client closed connection");
-            client_close_later(c);
-        }
+        held_ready(c, ready);
         return;
     }
     if (ready & LOOP_READABLE && !client_ignores_input(c)) {
@@ -913,6 +961,8 @@ static void run_held(struct client *c) {
     batch.resuming = true;
     batch.reading = c;
     if (q) query_run(c, q);
+    /* The query may have got bytes while its client was held. */
+    if (c->query && !(c->flags & CLIENT_HELD) && !client_ignores_input(c)) go_on_with_query(c);
     batch.reading = NULL;
     batch.resuming = false;
     client_memory_note(c);
@@ -1313,8 +1363,8 @@ bool batch_turn_within(uint64_t record) {
 #define PARTS(on_ready)                                                                            \
     {                                                                                              \
         .ready = (on_ready), .marked = reply_free, .closed = forget_held, .freed = query_free_all, \
-        .input_bytes = batch_query_bytes, .last_words = reply_writable,                            \
-        .cron_needed = limits_need_cron, .cron = limits_check_output                               \
+        .input_bytes = batch_query_bytes, .held_is_read = held_is_read,                            \
+        .last_words = reply_writable, .cron_needed = limits_need_cron, .cron = limits_check_output \
     }
 const struct client_parts batch_client_parts = PARTS(watcher_ready);
 const struct client_parts batch_client_parts_threads = PARTS(watcher_ready_threads);

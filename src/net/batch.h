@@ -8,8 +8,9 @@
  * bytes of an incomplete request are moved into a query of the client's own.
  *
  * A client may be held: by a command that blocks (its reply comes later), or because its request
- * may not run yet. Its requests in the batch are kept then, in order, and nothing more is read from
- * its socket. When the holder calls batch_resume, the client continues where it stopped.
+ * may not run yet. Its requests in the batch are kept then, in order. Its socket is read on up to a
+ * bound, because the end of a connection stands behind the last bytes sent; these bytes are not
+ * parsed. When the holder calls batch_resume, the client continues where it stopped.
  *
  * A nested turn may be made within a command, or a load, that takes long (batch_turn_within;
  * exec/run.h has the rest). It has a batch and an output of its own. First the replies of the outer
@@ -75,6 +76,11 @@ struct query;
 #define BATCH_TURN_USEC 1000
 /* Most bytes of one read into the block of a large argument. */
 #define BATCH_READ_LARGE_BYTES 262144
+/* A held client is read until this much of its input waits: more than a socket holds (tcp_rmem:
+ * 6 MiB), so that the end of a usual pipeline is reached. Further input stays in the socket, and
+ * the end behind it is seen when the client is resumed, or by tcp-keepalive. 6.2 reads up to
+ * client-query-buffer-limit (1 GiB). */
+#define BATCH_HELD_BYTES_MAX ((size_t)8 << 20)
 /* At most so many nested turns within each other. Commands that are served during a script or a
  * load do not start a nested turn; a module's command, or a command for tests, may make one or two
  * more. Each takes some 300 KiB while it lasts. In the innermost one exec/run refuses commands that

@@ -532,7 +532,9 @@ void client_close_after_reply(struct client *c) {
 }
 
 void client_watch(struct client *c) {
-    unsigned interest = c->flags & CLIENT_HELD ? LOOP_HANGUP : LOOP_READABLE;
+    unsigned interest = LOOP_READABLE;
+    if (c->flags & CLIENT_HELD)
+        interest = LOOP_HANGUP | (parts->held_is_read(c) ? LOOP_READABLE : 0);
     /* A client that closes after its reply may have no reply: it is closed when it is writable. */
     if (c->flags & CLIENT_CLOSE_AFTER_REPLY) interest = c->flags & CLIENT_GATED ? 0 : LOOP_WRITABLE;
     if (c->flags & CLIENT_WRITE_WAITS) interest |= LOOP_WRITABLE;

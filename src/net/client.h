@@ -37,7 +37,7 @@ enum client_flags {
     CLIENT_REPLY_OFF = 1 << 5,     /* CLIENT REPLY OFF: replies are dropped */
     CLIENT_REPLY_SKIP = 1 << 6,    /* the replies of this request are dropped */
     CLIENT_REPLY_SKIP_NEXT = 1 << 7,
-    CLIENT_HELD = 1 << 8,         /* batch.h: its input is not read, its requests do not run */
+    CLIENT_HELD = 1 << 8,         /* batch.h: its requests do not run */
     CLIENT_HELD_REQUEST = 1 << 9, /* held before its request ran: the request runs again */
     CLIENT_NO_EVICT = 1 << 10,    /* CLIENT NO-EVICT: it is not disconnected to free memory */
     CLIENT_LISTENS = 1 << 11,     /* its limits are those of the class pubsub; it is never idle */
@@ -161,6 +161,8 @@ struct client_parts {
     void (*freed)(struct client *c);
     /* Bytes of the client's input. Called only if it has `query` or `held`. */
     size_t (*input_bytes)(const struct client *c);
+    /* Whether a client that is CLIENT_HELD is read on. */
+    bool (*held_is_read)(const struct client *c);
     /* Called at shutdown: writes the replies that wait, as far as the socket takes them. */
     void (*last_words)(struct client *c);
     /* Whether the cron must look at all clients; the look at one client, which may close it. */
@@ -206,9 +208,9 @@ void client_close_after_reply(struct client *c);
 /* Closes the client because a buffer of it (`what`: "query buffer") passed a limit, with a line in
  * the log. */
 void client_close_for_limit(struct client *c, const char *what);
-/* Watches the client's socket for the events that its state needs: input, or while it is held only
- * the end of the connection; writability while replies wait. Closes the client if the loop
- * refuses. */
+/* Watches the client's socket for the events that its state needs: input and,
+ * while it is held, the end of the connection; writability while replies wait. Closes the client if
+ * the loop refuses. */
 void client_watch(struct client *c);
 /* For CLIENT_CARRIED clients: what the transport makes of the socket's readiness. Returns the LOOP_
  * bits to be served; 0: none, because the handshake is not complete, or because it has failed and

@@ -337,6 +337,57 @@ start_server {tags {closing} overrides {hz 1}} {
     }
 }
 
+start_server {tags {closing}} {
+    # The end of the connection stands behind more than the socket holds.
+    foreach {name size commands} {
+        {requests} 500000 {{blpop nokey 0} {set k VALUE} {set k VALUE}}
+        {a request begun with its wait} 20000 {{blpop nokey 0} {set k VALUE}}
+        {a large argument} 3000000 {{blpop nokey 0} {set k VALUE}}
+        {a transaction} 300000 {{blpop nokey 0} multi {set k VALUE} {set k VALUE} exec}
+    } {
+        test "A client that waits and goes is seen to be gone: behind its wait, $name" {
+            set client [raw_client]
+            $client write [commands {select 9}]
+            assert_equal "+OK\r\n" [$client raw_read 5] ;# unread, it would reset the connection
+            set value [string repeat x $size]
+            $client write [commands {*}[string map [list VALUE $value] $commands]]
+            wait_for_condition 200 10 {[s blocked_clients] == 1} else {
+                fail "it does not wait"
+            }
+            $client close
+            await_clients 1
+            assert_equal 0 [r exists k]
+        }
+
+        test "A client that waits and stays goes on: behind its wait, $name" {
+            set client [raw_client]
+            $client write [commands {select 9}]
+            assert_equal "+OK\r\n" [$client raw_read 5] ;# unread, it would reset the connection
+            set value [string repeat x $size]
+            $client write [commands {*}[string map [list VALUE $value] $commands]]
+            $client write [commands {append k end} {blpop nokey2 0} {append k END} {strlen k}]
+            $client flush
+            wait_for_condition 200 10 {[s blocked_clients] == 1} else {
+                fail "it does not wait"
+            }
+            after 50
+            r rpush nokey a
+            wait_for_condition 400 10 {[s blocked_clients] == 1 && [r exists k]
+                                       && [r getrange k -3 -1] eq "end"} else {
+                fail "it has not gone on to its second wait"
+            }
+            r rpush nokey2 b
+            wait_for_condition 400 10 {[r getrange k -3 -1] eq "END"} else {
+                fail "it has not gone on to the end"
+            }
+            assert_equal [expr {$size + 6}] [r strlen k]
+            $client close
+            await_clients 1
+            r flushall
+        }
+    }
+}
+
 # One command at random, of those that close clients, or give them what closing takes away. `id` is
 # some client's, of now or of before.
 proc random_command {id} {

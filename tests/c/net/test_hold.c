@@ -97,8 +97,8 @@ static int hold_open(void **state) {
     return 0;
 }
 
-/* Writes all; a client that is held takes nothing, so that it is let go where the socket is full.
- */
+/* Writes all; of a held client no more than a bound is read, so that it is let go where its socket
+ * is full. */
 static void send_all(struct peer *p, struct slice bytes) {
     unsigned before = refuse_percent;
     size_t sent = 0;
@@ -246,20 +246,70 @@ static void test_hold_many_arguments(void **state) {
     }
 }
 
-/* Nothing is read of a held client but its end. */
-static void test_hold_stops_reading(void **state) {
+/* What a held client sends is read, and not run. */
+static void test_hold_reads_on(void **state) {
     struct peer p = peer_connect();
-    peer_send(&p, SLICE("later x\r\n"));
-    assert_int_equal(p.client->watcher.interest, LOOP_HANGUP);
-    size_t held = batch_query_used(p.client);
+    static const char *const sent[] = {"later x\r\n", "digest y\r\n", "*2\r\n$6\r\ndig",
+                                       "est\r\n$1\r\nz\r\ndig", "est yy\r\n"};
+    size_t length = 0;
     uint64_t before = batch_bytes_read();
-    peer_send(&p, SLICE("digest y\r\n"));
-    assert_int_equal(batch_bytes_read(), before);
-    assert_int_equal(batch_query_used(p.client), held);
-    assert_int_equal(held, strlen("later x\r\n"));
+    for (int i = 0; i < 5; i++) {
+        peer_send(&p, slice_of(sent[i]));
+        length += strlen(sent[i]);
+        assert_int_equal(p.client->watcher.interest, LOOP_READABLE | LOOP_HANGUP);
+        assert_int_equal(batch_query_used(p.client), length);
+        assert_int_equal(batch_bytes_read() - before, length);
+        peer_assert_got(&p, SLICE(""));
+    }
     settle(&p);
-    assert_true(batch_bytes_read() > before);
+    assert_int_equal(p.client->watcher.interest, LOOP_READABLE);
+    assert_int_equal(batch_query_used(p.client), 0);
     peer_close(&p);
+}
+
+/* As much as BATCH_HELD_BYTES_MAX; all of it, and what stands in the socket, runs in the end. The
+ * large argument is read into its block while its client is held. */
+static void test_hold_reads_up_to_a_bound(void **state) {
+    for (int large = 0; large < 2; large++) {
+        struct script s = script_new();
+        struct peer p = peer_connect();
+        size_t sent = 0, idle = 0;
+        add(&s, "later", 10, false);
+        if (large) add(&s, "digest", BATCH_HELD_BYTES_MAX + 5000000, false);
+        while (s.input.length < 3 * BATCH_HELD_BYTES_MAX) add(&s, "digest", 20000, false);
+        while (idle < 100) {
+            size_t taken = peer_try_send(&p, s.input.bytes + sent, s.input.length - sent);
+            sent += taken;
+            peers_turns();
+            idle = taken ? 0 : idle + 1;
+        }
+        assert_int_equal(p.client->watcher.interest, LOOP_HANGUP);
+        assert_in_range(batch_query_used(p.client), BATCH_HELD_BYTES_MAX,
+                        BATCH_HELD_BYTES_MAX + BATCH_READ_LARGE_BYTES);
+        peer_assert_got(&p, SLICE(""));
+        let_all_go();
+        send_all(&p, (struct slice){s.input.bytes + sent, s.input.length - sent});
+        finish(&p, &s);
+    }
+}
+
+/* The end of the connection stands behind more than its socket holds. */
+static void test_peer_goes_behind_much(void **state) {
+    struct script s = script_new();
+    struct peer p = peer_connect();
+    add(&s, "later", 10, false);
+    while (s.input.length < BATCH_HELD_BYTES_MAX - 100000) add(&s, "digest", 40000, false);
+    for (size_t sent = 0; sent < s.input.length;) {
+        sent += peer_try_send(&p, s.input.bytes + sent, s.input.length - sent);
+        peers_turns();
+    }
+    assert_true(p.client->flags & CLIENT_HELD);
+    close(p.fd);
+    p.fd = -1;
+    for (int i = 0; i < 100000 && peer_is_served(&p); i++) peers_turns();
+    assert_false(peer_is_served(&p));
+    peer_close(&p);
+    script_free(&s);
 }
 
 /* What it has sent and not run: requests in `held`, and the beginning of one in `query`. */
@@ -673,7 +723,9 @@ int main(void) {
         TEST(test_hold_always),
         TEST(test_hold_large_arguments),
         TEST(test_hold_many_arguments),
-        TEST(test_hold_stops_reading),
+        TEST(test_hold_reads_on),
+        TEST(test_hold_reads_up_to_a_bound),
+        TEST(test_peer_goes_behind_much),
         TEST(test_peer_goes_while_held),
         TEST(test_close_while_held),
         TEST(test_error_behind_held),

@@ -5,7 +5,7 @@
  *
  * Invariants
  *  1. Of a snapshot that ends by a mark the last bytes, fewer than the mark has, are held back:
- * they may be its beginning.
+ *     they may be its beginning.
  *  2. Success is said only when all bytes are in the file and the system has synced it.
  */
 #include "cli/cli_copy.h"

@@ -10,14 +10,14 @@
  *  2. While characters wait to be read (a paste) no hint is drawn.
  *  3. A terminal that is dumb, or not told of, gets no hints.
  *  4. While a line is edited, signals are let in only where the next character is waited for: an
- * interrupt, the news that the terminal has another size, and those by which libedit puts the
- * terminal back.
+ *     interrupt, the news that the terminal has another size, and those by which libedit puts the
+ *     terminal back.
  *  5. The terminal hands over each key by itself before the prompt is written. Else a key that is
- * typed as soon as the prompt is seen would be the terminal's: Ctrl-D would be lost, and letters
- * would be shown twice.
+ *     typed as soon as the prompt is seen would be the terminal's: Ctrl-D would be lost, and
+ *     letters would be shown twice.
  *  6. When libedit hears of a size, the line is drawn anew from its prompt on, because libedit
- * keeps the place of the cursor, which may not exist in its new picture of the screen, and would
- * write beyond that picture.
+ *     keeps the place of the cursor, which may not exist in its new picture of the screen, and
+ *     would write beyond that picture.
  */
 #include "cli/cli_editor.h"
 

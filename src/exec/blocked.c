@@ -17,8 +17,8 @@
  *  2. A key is in the table exactly while a client waits for it, or it is signalled and not served.
  *  3. A key's list has each wait once, in the order in which the waits began.
  *  4. When a key is served, only the waits that were in its list at the beginning are tried: a
- * client that is served and blocks again waits for the next signal. No wait is tried after the key
- * is gone.
+ *     client that is served and blocks again waits for the next signal. No wait is tried after the
+ *     key is gone.
  *  5. No key is signalled when blocked_serve returns, unless it was called within itself.
  *  6. A ticket names a wait by its client's id and the wait's serial number, so a ticket that comes
  *     after the wait's end has no effect. Tickets that have come are in `arrived`, the last one
@@ -26,7 +26,7 @@
  *  7. The memory of a wait, its state, its links, and the rows that it pays for, is charged to its
  *     client: MEMORY_CLIENTS.
  *  8. A key's row is charged to one wait in the key's list, at first to the one that it was made
- * for. A row that is being made, or whose list is empty, is charged to no client: MEMORY_OTHER.
+ *     for. A row that is being made, or whose list is empty, is charged to no client: MEMORY_OTHER.
  *
  * Ownership: the wait owns its state (blocked_kind.free_state), its links and its entry of the slow
  * log.

@@ -28,8 +28,8 @@
  *
  * Invariants
  *  1. A slice's target is fixed when it begins. It is reached when the sizes of the evicted keys
- * add up to it, whatever else is allocated or freed meanwhile; so memory that eviction itself makes
- *     others allocate never prolongs a slice.
+ *     add up to it, whatever else is allocated or freed meanwhile; so memory that eviction itself
+ *     makes others allocate never prolongs a slice.
  *  2. Only slices for the ceiling use more time than the budget grants; other slices overrun it at
  *     most by the eviction of one key. With a budget, large values are freed in the background.
  *  3. `evicting` is set while a slice has missed its target for lack of time and no later slice has
@@ -37,9 +37,9 @@
  *  4. As in 6.2, no key is evicted while clients are paused, during a load, or during a script that
  *     runs beyond its time.
  *  5. Without a budget `counted` exceeds maxmemory by at most the share that may stay unanswered,
- * the bytes that one turn writes, and the memory of clients, as long as those milliseconds of each
- *     command and turn suffice to evict for the bytes that are added; else by a few times the
- * share.
+ *     the bytes that one turn writes, and the memory of clients, as long as those milliseconds of
+ *     each command and turn suffice to evict for the bytes that are added; else by a few times the
+ *     share.
  */
 #include "exec/memory_limit.h"
 

@@ -3,11 +3,11 @@
  *
  * Invariants
  *  1. The list `held` has the clients that the pause holds, in the order in which they were held;
- * it is empty while there is no pause.
+ *     it is empty while there is no pause.
  *  2. The timer runs exactly while a pause by CLIENT PAUSE lasts. When CLIENT PAUSE has just run,
- * the timer is due at the end of the turn, when the replies have been written (`unanswered`): the
- *     pause's time counts from there, because a client that measures it begins with its reply. Then
- *     the timer is due at the pause's end.
+ *     the timer is due at the end of the turn, when the replies have been written (`unanswered`):
+ *     the pause's time counts from there, because a client that measures it begins with its reply.
+ *     Then the timer is due at the pause's end.
  *
  * Not paused, as in 6.2, are errors that exec/gates finds before it asks this gate (an unknown
  * command, a wrong number of arguments), QUIT, and clients that monitor. CLIENT UNPAUSE is a

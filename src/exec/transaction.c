@@ -28,7 +28,7 @@
  *     is empty otherwise.
  *  2. A client has a struct transaction exactly while it has the flag or watches a key.
  *  3. A key is in its database's table exactly while a client watches it; a client watches a key
- * once at most.
+ *     once at most.
  *  4. A client with TRANSACTION_WATCH_FAILED watches nothing.
  *  5. `bytes` is what the struct, the queue and the links take: all of MEMORY_CLIENTS, so that they
  *     count as the client's. The names of watched keys are shared, and of MEMORY_OTHER.

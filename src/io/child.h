@@ -7,7 +7,7 @@
  *
  * What holds in a child:
  *  - It begins with one thread, and may start some of its own (io/pipeline). io/background runs
- * jobs at once there; nothing may be watched, no timer started, and no client answered.
+ *    jobs at once there; nothing may be watched, no timer started, and no client answered.
  *  - It holds no lock that another thread had at the fork. The allocator's are taken over the fork
  *    by itself, the log's by base/log; memory's classes need none. Who adds a lock that a child may
  *    want takes it over the fork in the same way (pthread_atfork).

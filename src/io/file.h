@@ -6,8 +6,7 @@
  *    written before it may be lost although a later sync succeeds: the file must not be trusted any
  *    more.
  *  - A change of a name (created, renamed, removed) survives once its folder has been synced after
- *    it.
- * tests/c/io/power.h takes away all else.
+ *    it. tests/c/io/power.h takes away all else.
  *
  * All goes through base/system, so that tests make each call fail. What may take long (all of this
  * on a bad disk) is for children, background threads and the start.

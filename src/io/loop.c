@@ -7,13 +7,12 @@
  *
  * Invariants:
  *  1. Of a hand-out events[next .. count) are still to be served; the address in each is NULL or
- *     that of a watcher with an interest. Removing a watcher looks it up there and
- *     clears it, so a freed watcher is never called. This is a scan of at most LOOP_EVENTS_MAX
- *     words, and only when something is removed; an index in each watcher would cost every client
- *     eight bytes to save it.
- *     There are two hand-outs: `ready`, and `first` for watchers with LOOP_FIRST. These have an
- * epoll instance of their own, asked in each turn before `ready` is served; the main instance
- * watches that one, so that they end a wait as well.
+ *     that of a watcher with an interest. Removing a watcher looks it up there and clears it, so a
+ *     freed watcher is never called. This is a scan of at most LOOP_EVENTS_MAX words, and only when
+ *     something is removed; an index in each watcher would cost every client eight bytes to save
+ *     it. There are two hand-outs: `ready`, and `first` for watchers with LOOP_FIRST. These have an
+ *     epoll instance of their own, asked in each turn before `ready` is served; the main instance
+ *     watches that one, so that they end a wait as well.
  *  2. A turn that yielded leaves its events to the next one, nested or not. A nested turn uses the
  *     same array. It begins by dropping what the outer one still hands out (level-triggered epoll
  *     reports it again, in the nested turn's own wait) and ends with nothing left, or yields; so

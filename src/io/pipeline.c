@@ -18,7 +18,7 @@
  *  3. Blocks are taken in order, so the one that is next to be written is encoded, or being encoded
  *     by a thread that waits for nobody: something always moves.
  *  4. A slot's block and window belong to the giver before it is given, to who has taken it until
- * it is encoded, and to who writes then.
+ *     it is encoded, and to who writes then.
  */
 #include "io/pipeline.h"
 

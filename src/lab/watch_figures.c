@@ -9,12 +9,12 @@
  *  1. A figure that cannot be told is NaN, never 0.
  *  2. The time between two readings is the server's own (server_time_usec) where INFO has it,
  *     because what it counted it counted by then; else that between the replies. The server read
- * its clock between our sending INFO and the reply, which bounds the time between two readings: a
- *     time outside of these bounds means that somebody set the server's clock.
+ *     its clock between our sending INFO and the reply, which bounds the time between two readings:
+ *     a time outside of these bounds means that somebody set the server's clock.
  *  3. `since` sums only samples that began after the mark, `before` only samples that ended before
  *     it and at most FIGURES_BEFORE_SECONDS earlier.
  *  4. The fallbacks for Redis 6.2 use what 6.2 itself computes with: what counts toward maxmemory
- * is used_memory without mem_not_counted_for_evict.
+ *     is used_memory without mem_not_counted_for_evict.
  */
 #include "lab/watch_figures.h"
 

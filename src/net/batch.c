@@ -16,16 +16,16 @@
  *  4. While a batch runs no client is freed. Clients that are marked as closing are skipped, and
  *     are closed between requests, before the batch's replies are written.
  *  5. The input of a held client is, in order: `held` (whole requests, or the rest of a region),
- * and `query` (the beginning of a request, if that was parsed already). No byte is in both: bytes
- *     that move into a query are removed from the region that had them. Bytes that are read while
- *     the client is held are appended to `query`, or to `held` if there is no query, and are not
- *     parsed.
+ *     and `query` (the beginning of a request, if that was parsed already). No byte is in both:
+ *     bytes that move into a query are removed from the region that had them. Bytes that are read
+ *     while the client is held are appended to `query`, or to `held` if there is no query, and are
+ *     not parsed.
  *  6. When a protocol error is put into the batch, all earlier requests of its client have run; so
  *     the client of an error is never held: a held client's bytes are kept as they came, and give
  *     the same error again later.
  *  7. A client that is AWAITED is either in `collected`, or in a piece, not taken yet, of exactly
  *     one of the readers under way. Its bytes are taken before more of it is read. A reader's
- * buffer is not used again before the batch of its bytes has run.
+ *     buffer is not used again before the batch of its bytes has run.
  *  8. The batches of outer turns do not change while a nested turn runs, except for requests that
  *     the nested turn has run for them (run_already). The arguments of these are not used again.
  *  9. A resumed client runs all requests that it had sent while it was held before the next client

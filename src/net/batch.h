@@ -20,16 +20,16 @@
  *  - Code of the outer turns may hold only its running client and request meanwhile: no entry, no
  *    iterator, no list of clients.
  *  - A client whose request runs in an outer turn (CLIENT_BELOW) is not read, and nothing is
- * written to it. A client whose bytes are being parsed in an outer turn is not read. Their input
- * waits in the socket.
+ *    written to it. A client whose bytes are being parsed in an outer turn is not read. Their input
+ *    waits in the socket.
  *  - A client that is killed or disconnects is closed in the nested turn, and its connection ends
- * with that turn. A client with CLIENT_BELOW is only marked: its command ends as usual, its replies
- * are dropped, and then it is closed. The struct of a client that was there before is freed when
- * the outermost turn ends.
+ *    with that turn. A client with CLIENT_BELOW is only marked: its command ends as usual, its
+ *    replies are dropped, and then it is closed. The struct of a client that was there before is
+ *    freed when the outermost turn ends.
  *  - No timer runs, and no hook: expiry, eviction and work on tables do not happen in the midst of
- * a command. The clock goes on, and figures are kept (server/cron's cron_within).
+ *    a command. The clock goes on, and figures are kept (server/cron's cron_within).
  *  - Held clients are not resumed; clients that wait for keys are served when the outermost call
- * ends.
+ *    ends.
  *
  * With I/O threads (io-threads above 1) ready clients are first only collected (CLIENT_AWAITED).
  * After the turn's events they are read, up to TRANSFER_PIECES_MAX at a time: the last of them by
@@ -41,11 +41,11 @@
  *  - If few clients are ready, the main thread reads and writes alone, and no thread is woken.
  *  - All transfers are back when batch_run_threads returns: between turns, in timers and hooks, and
  *    in nested turns, no thread has any. Clients for which a turn had no time stay collected, and
- * come first in the next turn.
+ *    come first in the next turn.
  *  - Meanwhile a request may close, or send messages to, a client that a thread reads or writes to.
  *    The client's struct and descriptor live until the turn's end. Its messages wait while a thread
  *    writes to it or uses its transport (CLIENT_AWAY), and are sent behind the earlier bytes. Input
- * of a client that is closing is dropped.
+ *    of a client that is closing is dropped.
  */
 #ifndef EVENKEEL_NET_BATCH_H
 #define EVENKEEL_NET_BATCH_H

@@ -14,13 +14,13 @@
  *
  * Invariants
  *  1. Only client_close_later sets CLIENT_CLOSING, and only client_finish_closing CLIENT_CLOSED;
- * for a client without a connection client_end_captured sets both.
+ *     for a client without a connection client_end_captured sets both.
  *  2. A client that is not CLOSED is in `clients`. A CLOSED client is in `closed`, or in `hung_up`
- * if a nested turn has closed its connection. A client that is CLOSING and not CLOSED is in
- * `marked`, too.
+ *     if a nested turn has closed its connection. A client that is CLOSING and not CLOSED is in
+ *     `marked`, too.
  *  3. `ids` has the clients that are not CLOSING, and `count` is their number.
  *  4. A client without a connection is in `captured` instead, until client_end_captured, and
- * neither in `marked` nor in `ids`.
+ *     neither in `marked` nor in `ids`.
  *
  * This file knows neither input nor replies of a client, which are above it: batch and reply hand
  * in their functions when they are opened (struct client_parts). This file and client_memory, which

@@ -12,7 +12,7 @@
  *     it. A client that is CLIENT_CLOSING has none.
  *  2. A weight is in the list of its `bytes`; a list's bit is set while the list is not empty.
  *  3. All memory of the class MEMORY_CLIENTS, except the table of all clients, is
- * client_memory_of() of some client, closing clients included.
+ *     client_memory_of() of some client, closing clients included.
  */
 #include "net/client_memory.h"
 

@@ -3,7 +3,8 @@
  *
  * Invariants
  *  1. `input` holds at most DIALOG_REQUEST_BYTES_MAX bytes and one read more. The bytes below
- * `parsed` belong to the request in argv, or to the request that is being read; no others are kept.
+ *     `parsed` belong to the request in argv, or to the request that is being read; no others are
+ *     kept.
  *  2. Once a dialog has ended, nothing is read or written any more.
  */
 #include "net/dialog.h"

@@ -21,8 +21,9 @@
  *     which may mark the client as closing. A closing client has no chunks, gets none, and is in no
  *     list of this file.
  *  5. Nothing is written to a client whose request runs in an outer turn (CLIENT_BELOW), because
- * its chunks may come after bytes in the outer output. It waits in `below` for reply_leave. During
- *     the nested turn the chunks of its reply are in the output's `own`, not in its `replies`.
+ *     its chunks may come after bytes in the outer output. It waits in `below` for reply_leave.
+ *     During the nested turn the chunks of its reply are in the output's `own`, not in its
+ *     `replies`.
  * Bytes that are added then are messages of other clients; they are kept apart (`later`) until the
  *     request has ended.
  *  6. I/O threads may be given a batch's regions (reply_write_batch). The bytes stay where they are

@@ -4,9 +4,9 @@
  *
  * Invariants
  *  1. The cursor passes only bytes that need not be given again: a whole header line, a whole
- * argument with its line end, a whole inline line. The parser's state has everything else.
+ *     argument with its line end, a whole inline line. The parser's state has everything else.
  *  2. argv[0..argc) are the arguments that the cursor has passed; the caller keeps their bytes
- * until the request has run.
+ *     until the request has run.
  *  3. After ERROR or LIMIT nothing further is parsed from the connection.
  */
 #include "net/request.h"

@@ -10,7 +10,7 @@
  *     in the connection's output each ends. `written_bytes` of that were written; what was dropped
  *     by the end of the connection was not.
  *  4. While the owner's functions run (`busy`) the struct stays, also where it was freed
- * (`doomed`).
+ *     (`doomed`).
  *  5. The timer runs where a step must come in time, or where the connection is to be begun again.
  *     It does nothing itself but to have the client served, because what a timer's callback starts
  *     does not last.

@@ -19,7 +19,7 @@
  *  1. it calls nothing, since the page may hold what a call needs (the tables of the dynamic
  *     linker, the C library's data);
  *  2. all accesses are volatile, so that the compiler makes no memcpy of them, and none is left
- * out;
+ *     out;
  *  3. the mapping that holds the stack it runs on is never tested;
  *  4. nor is the page where the kernel notes the thread's processor (rseq(2), which glibc 2.35 and
  *     later ask for): it writes there, and ends a process that has something else there, whenever

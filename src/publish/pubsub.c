@@ -25,8 +25,8 @@
  *     subscriptions stay until the request has ended (client_finish_closing). A closed client with
  *     more subscriptions than are dropped at once is then among the leavers.
  *  4. A listener is part of its client's state, so the client is freed after it. Listeners and
- * subscriptions are MEMORY_CLIENTS and in the client's sum (struct client_state). Topics and tables
- * belong to no client: MEMORY_OTHER.
+ *     subscriptions are MEMORY_CLIENTS and in the client's sum (struct client_state). Topics and
+ *     tables belong to no client: MEMORY_OTHER.
  */
 #include "publish/pubsub.h"
 

@@ -58,8 +58,7 @@
  *     counts itself as MEMORY_DATASET.)
  *  6. A client has TRACKING_MESSAGES_WAIT exactly while its messages wait: at most one client, and
  *     one more for each nested turn. The messages of outer turns are in the struct tracking_nesting
- *     on the
- * stack.
+ *     on the stack.
  */
 #include "publish/tracking.h"
 

@@ -3,14 +3,15 @@
  * 1049, which every terminal emulator in use knows).
  *
  * Invariants
- *  1. While `opened` is set, `before` has the attributes as they were found.
- *  2. Whatever ends the process but SIGKILL passes through terminal_close: the ordinary end, the
+ *  1. While `opened` is set, `before` has the attributes that the terminal had before it was taken.
+ *  2. Every end of the process except SIGKILL passes through terminal_close: the ordinary end, the
  *     panic hook, the crash handler.
- *  3. Handlers only set flags and wake the loop; a second SIGINT or SIGTERM puts the terminal back
- *     and ends the process, because a write to a frozen terminal keeps the loop from turning.
+ *  3. Signal handlers only set flags and wake the loop. A second SIGINT or SIGTERM is the
+ * exception: its handler restores the terminal and ends the process, because a write that blocks on
+ * a frozen terminal keeps the loop from running.
  *
- * Descriptors are not made non-blocking: standard input and output are mostly one open file, which
- * the shell shares.
+ * Descriptors stay blocking, because standard input and output are usually one open file that the
+ * shell shares: O_NONBLOCK would reach the shell.
  */
 #include "tools/terminal.h"
 
@@ -25,7 +26,8 @@
 #include "io/loop.h"
 #include "io/signals.h"
 
-/* Another screen, without cursor; and back, with attributes and cursor as usual. */
+/* enter_screen: the alternate screen, cursor hidden. leave_screen: the usual screen, with default
+ * attributes and the cursor shown. */
 static const char enter_screen[] = "\033[?1049h\033[?25l\033[2J";
 static const char leave_screen[] = "\033[0m\033[?25h\033[?1049l";
 
@@ -41,7 +43,8 @@ static enum terminal_key_kind kind_of_sequence(char final) {
     return TERMINAL_KEY_OTHER;
 }
 
-/* "ESC [ parameters final" or "ESC O final"; one that is cut short takes all there is. */
+/* Decodes "ESC [ parameters final" or "ESC O final"; a sequence that is cut short takes all bytes.
+ */
 static size_t decode_escape(const char *bytes, size_t length, struct terminal_key *key) {
     key->kind = TERMINAL_KEY_ESCAPE;
     if (length == 1 || (bytes[1] != '[' && bytes[1] != 'O')) return 1;
@@ -83,7 +86,8 @@ static void on_panic(const char *title, const char *detail, const char *file, in
 
 static void on_crash(int sig, siginfo_t *info, void *ucontext) { terminal_close(); }
 
-/* The loop sees the first signal; a terminal that takes no output may keep it from looking. */
+/* The loop handles the first signal. A second one ends the process here, because the loop may be
+ * blocked in a write to a frozen terminal. */
 static void on_shutdown_signal(int sig, int earlier) {
     if (!earlier) return;
     terminal_close();
@@ -103,8 +107,9 @@ static void listen_to_signals(void) {
     signals_set_crash_handler(on_crash);
 }
 
-/* Attributes with keys one by one; Ctrl-C and Ctrl-Z still make signals. These drop the keys that
- * wait, so that a read may find none where poll has told of some: it must not wait then. */
+/* Sets attributes that hand over single keys; Ctrl-C and Ctrl-Z still raise signals. Such a signal
+ * drops the pending keys, so a read may find none after poll reported some: VMIN is 0 so that the
+ * read does not block then. */
 static bool take_screen(void) {
     struct termios ours = before;
     ours.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
@@ -128,7 +133,7 @@ bool terminal_open(struct loop *loop) {
 static void give_back(void) {
     if (!atomic_exchange(&opened, 0)) return;
     (void)tcsetattr(STDIN_FILENO, TCSANOW, &before);
-    /* A terminal that takes no output for so long is frozen or gone. */
+    /* A terminal that takes no output for GIVE_BACK_MSEC is frozen or gone. */
     struct pollfd ready = {.fd = STDOUT_FILENO, .events = POLLOUT};
     if (poll(&ready, 1, GIVE_BACK_MSEC) <= 0) return;
     ssize_t written = write(STDOUT_FILENO, leave_screen, sizeof(leave_screen) - 1);
@@ -155,7 +160,7 @@ bool terminal_suspend_if_asked(void) {
     give_back();
     raise(SIGSTOP);
     atomic_store(&continued, 0);
-    /* The shell may have changed them meanwhile. */
+    /* The shell may have changed the attributes while this process was stopped. */
     if (tcgetattr(STDIN_FILENO, &before) == 0) take_screen();
     return true;
 }
@@ -187,6 +192,6 @@ bool terminal_read(char *bytes, size_t size, size_t *length) {
     ssize_t got = read(STDIN_FILENO, bytes, size);
     *length = got > 0 ? (size_t)got : 0;
     if (got < 0) return errno == EINTR || errno == EAGAIN;
-    /* Nothing was read where no key waits, and at the end of a terminal. */
+    /* A read of 0 bytes means no pending key or a terminal that is gone: poll tells which. */
     return got > 0 || poll(&state, 1, 0) == 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where the server is: defaults, and addresses as a URI.
+ * The server's address and login: defaults, and the parts of a URI.
  */
 #include "tools/tool_connection.h"
 
@@ -18,7 +18,8 @@ static int hex_digit(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* NULL where a % has no two digits behind it, or a NUL would come out. */
+/* Decodes %XX. NULL where a % is not followed by two hexadecimal digits, or where a decoded byte is
+ * NUL. */
 static char *decode_percent(struct slice part) {
     char *out = memory_alloc(part.length + 1, MEMORY_OTHER);
     size_t length = 0;
@@ -40,7 +41,8 @@ static char *decode_percent(struct slice part) {
     return out;
 }
 
-/* The part before the first `mark` leaves `rest`, with the mark. False where there is none. */
+/* Moves the part before the first `mark` from `rest` to `part` and drops the mark. False where
+ * `rest` has no mark. */
 static bool split_at(struct slice *rest, char mark, struct slice *part) {
     const char *at = memchr(rest->bytes, mark, rest->length);
     if (!at) return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What every tool must know to reach a server, and its rows of options.
+ * The address and login of a server, and the option rows by which a user gives them to a tool.
  */
 #ifndef EVENKEEL_TOOLS_TOOL_CONNECTION_H
 #define EVENKEEL_TOOLS_TOOL_CONNECTION_H
@@ -15,21 +15,21 @@
 struct tool_connection {
     const char *host; /* "127.0.0.1" */
     int64_t port;     /* 6379 */
-    const char *path; /* of a unix socket, instead of both; NULL = none */
+    const char *path; /* of a unix socket, which replaces host and port; NULL = none */
     const char *user, *password;
-    const char *uri;     /* as it was given; its parts overwrite the others */
-    int64_t database;    /* to be selected */
+    const char *uri;     /* as the user gave it; its parts overwrite the fields above */
+    int64_t database;    /* selected by the greeting */
     struct peer_tls tls; /* rediss:// enables it */
 };
 
-/* The defaults, and the password of REDISCLI_AUTH. */
+/* Sets the defaults, and the password from the environment variable REDISCLI_AUTH. */
 void tool_connection_init(struct tool_connection *c);
-/* redis://[[user:]password@]host[:port][/database], or rediss://. Each part is %-decoded; texts
- * are kept for good. False with a reason. */
+/* Takes redis://[[user:]password@]host[:port][/database] or rediss:// apart into the fields of `c`.
+ * Each part is %-decoded; the decoded texts are never freed. False with a reason. */
 MUST_USE bool tool_connection_take_uri(struct tool_connection *c, const char *uri, char *reason,
                                        size_t reason_size);
 
-/* Where peer_client_connect finds the server; the texts are borrowed. */
+/* The address for peer_client_connect; its texts are borrowed from `c`. */
 struct peer_address tool_connection_address(const struct tool_connection *c);
 
 /* The rows that redis-cli and redis-benchmark share. `type` is the tool's struct of settings,
@@ -73,7 +73,8 @@ struct peer_address tool_connection_address(const struct tool_connection *c);
         .name = "--user", .argument = "username", .help = "User whose password it is (default).", \
         .group = TOOL_CONNECTION_GROUP, .text = TOOL_PLACE(type, field.user)                      \
     }
-/* The rows of TLS, alike for both. */
+/* The rows of TLS, which redis-cli and redis-benchmark share. `type` and `field` are those of
+ * TOOL_CONNECTION_ROWS. */
 #define TOOL_TLS_ROWS(type, field)                                                   \
     {.name = "--tls",                                                                \
      .help = "Speak TLS.",                                                           \

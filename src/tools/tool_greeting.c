@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The greeting of the tools.
  *
- * It is kept encoded, because redis-benchmark sends it over thousands of connections.
+ * The greeting is kept encoded, because redis-benchmark sends it over thousands of connections.
  */
 #include "tools/tool_greeting.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows of options: reading a command line by them, and printing them.
+ * Option tables: parsing a command line by their rows, and printing the rows.
  *
  * Invariants
- *  1. What a row's value is refused for is said with the option's name, so that the tool can print
- *     the reason as it is.
- *  2. Help is at most HELP_COLUMNS wide; a name that is too long for its column has a line of its
- *     own.
+ *  1. The reason for which a value is refused names the option, so that the tool can print the
+ *     reason unchanged.
+ *  2. Help is at most HELP_COLUMNS wide; an option's name that is too long for its column has a
+ *     line of its own.
  */
 #include "tools/tool_options.h"
 
@@ -104,7 +104,8 @@ static void format_names(const struct tool_option *row, char out[NAMES_CHARS]) {
              row->argument ? row->argument : "", row->argument ? ">" : "");
 }
 
-/* Words of `text` from column `column` on, lines begun at `margin`. */
+/* Prints the words of `text`, the first at column `column`; each further line begins at `margin`.
+ */
 static void print_wrapped(FILE *out, const char *text, size_t column, size_t margin) {
     while (*text) {
         size_t word = strcspn(text, " ");
@@ -176,7 +177,8 @@ static void print_man(const struct tool_options *options) {
     buffer_free(&maker);
 }
 
-/* What bash offers behind an option: its own files, folders and hosts, or the words themselves. */
+/* Prints what bash offers as an option's value: files, folders or hosts that bash completes itself,
+ * or the words of `completes`. */
 static void print_completion_row(const struct tool_option *row) {
     const char *offers = row->completes ? row->completes : "";
     if (!row->argument) return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Command lines of the tools as rows: one row an option. Reading a line, --help, the man page and
- * the shell's completion are all made from the rows.
+ * The tools' command lines as tables: one row for each option. The parser, --help, the man page and
+ * the shell's completion all work from these rows.
  */
 #ifndef EVENKEEL_TOOLS_TOOL_OPTIONS_H
 #define EVENKEEL_TOOLS_TOOL_OPTIONS_H
@@ -13,15 +13,15 @@
 
 #define TOOL_REASON_CHARS 256
 
-/* Where in the tool's settings a value goes: 0 = nowhere. */
+/* The place in the tool's settings to which a row writes a value: offset plus 1, 0 = no place. */
 #define TOOL_PLACE(type, field) (offsetof(type, field) + 1)
 
-/* A row may fill several places: `--rdb FILE` chooses a mode and names a file. */
+/* An option. A row may fill several places: `--rdb FILE` chooses a mode and names a file. */
 struct tool_option {
     const char *name, *other; /* "-a", "--pass"; other may be NULL */
-    const char *argument;     /* what --help calls its value; NULL = it has none */
+    const char *argument;     /* what --help calls the value; NULL = the option has none */
     const char *help;         /* one or more sentences, without line ends */
-    const char *group;        /* heading; rows of a group stand together */
+    const char *group;        /* heading; rows of a group are adjacent */
     size_t flag;              /* a bool that becomes true */
     size_t choice;            /* an int that becomes `value` */
     int value;
@@ -29,31 +29,32 @@ struct tool_option {
     size_t number;         /* an int64_t from `least` to `most` */
     int64_t least, most;   /* of `number` and `real`, both included */
     size_t real;           /* a double */
-    bool rest;             /* all words behind it are its own; reading stops at it */
+    bool rest;             /* all words after this option belong to it; parsing stops there */
     const char *completes; /* what the shell offers: "file", "folder", or words; NULL = nothing */
-    /* Takes the value (NULL where there is none) after the places are filled. False with a reason.
-     */
+    /* Called after the places are filled, with the value (NULL where the option has none). False
+     * with a reason. */
     bool (*take)(void *settings, const char *value, char *reason, size_t reason_size);
 };
 
 struct tool_options {
     const char *program;  /* "redis-cli" */
-    const char *summary;  /* what it is for, in a line */
-    const char *synopsis; /* behind the program's name: "[option ...] [command [argument ...]]" */
+    const char *summary;  /* what the program is for, one line */
+    const char *synopsis; /* after the program's name: "[option ...] [command [argument ...]]" */
     const struct tool_option *rows;
     size_t count;
     const char *const *examples; /* lines, ends with NULL; may be NULL */
 };
 
-/* Reads options up to the first word that does not begin with '-' (a single "-" does not, either),
- * or behind "--", or behind a row with `rest`. Returns how many words were taken; -1 with a reason
- * where one is unknown, lacks its value, or has one out of range. Defaults are the caller's. */
+/* Parses options until the first word that is no option (does not begin with '-', or is "-" alone),
+ * or until after "--", or until after a row with `rest`. Returns the number of words that were
+ * parsed. Returns -1 with a reason where an option is unknown, lacks its value, or has a value out
+ * of range. The caller sets the defaults in `settings` before. */
 MUST_USE int tool_options_read(const struct tool_options *options, void *settings, int count,
                                char *const *words, char reason[TOOL_REASON_CHARS]);
-/* Lines of at most 80 columns. */
+/* Prints the help in lines of at most 80 columns. */
 void tool_options_print_help(const struct tool_options *options, FILE *out);
-/* Where the command line is only --describe-man or --describe-completion: prints the manual page
- * (roff) or bash's completion and returns true. `make generated` writes them to docs/. */
+/* Where the command line is exactly --describe-man or --describe-completion: prints the manual page
+ * (roff) or bash's completion and returns true. `make generated` writes both to docs/. */
 MUST_USE bool tool_options_describe(const struct tool_options *options, int argc,
                                     char *const *argv);
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * redis-benchmark: load for a server, and what became of it.
+ * redis-benchmark: sends load to a server and reports the results.
  *
- * This file has the order of things: the options, the servers, then test after test. A test is a
- * request (benchmark_request.h), sent by a run (benchmark_load.h), whose result is printed
- * (benchmark_report.h) or compared with another server's (benchmark_compare.h).
+ * This file has main() and its sequence: the options, the servers, then one test after the other. A
+ * test is a request (benchmark_request.h) that a run (benchmark_load.h) sends. The run's result is
+ * printed (benchmark_report.h) or compared with another server's (benchmark_compare.h).
  */
 #include <inttypes.h>
 
@@ -20,7 +20,7 @@
 #include "tools/terminal.h"
 
 #define NSEC_A_SECOND 1e9
-#define PROGRESS_CHARS 128 /* of the figures: four, and words */
+#define PROGRESS_CHARS 128 /* the text of the four figures in show_progress */
 
 static struct benchmark_options options;
 static struct benchmark_server server, other;
@@ -31,8 +31,9 @@ static int watched_columns;
 
 /* --- while a test runs ------------------------------------------------------------------------ */
 
-/* Over the row that is there; what does not fit is left out, the title's end first: a second row
- * would stay. Returns the columns that it took. */
+/* Overwrites the terminal's present row. Text that does not fit is cut, the title's end first,
+ * because a second row could not be overwritten. Returns the number of columns that were written.
+ */
 static int show_row(const char *title, const char *figures) {
     int width, rows;
     terminal_size(&width, &rows);
@@ -43,7 +44,7 @@ static int show_row(const char *title, const char *figures) {
     return title_length + figures_length;
 }
 
-/* A row that the next one overwrites; only on a terminal. */
+/* Shows a row of progress, which the next one overwrites; only on a terminal. */
 static void show_progress(const struct benchmark_progress *now) {
     uint64_t requests = now->requests - watched.requests;
     uint64_t nsec = now->latency_sum_nsec - watched.latency_sum_nsec;
@@ -217,7 +218,8 @@ static bool run_program(int count, char *const *words) {
     return good;
 }
 
-/* What the options ask for that is no load; -1 where there is none. */
+/* Does what the options ask for instead of load (help, version ...) and returns the exit status; -1
+ * where they ask for load. */
 static int answer_options(void) {
     size_t length;
     const char *unknown = options.tests ? benchmark_tests_unknown(options.tests, &length) : NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Connections of redis-benchmark.
  *
- * What a batch costs is one send, one recv and a share of an epoll_wait: it is sent at once, and
- * epoll is only told where that was not all.
+ * A batch costs one send, one recv and a share of an epoll_wait: the batch is sent without waiting
+ * for EPOLLOUT, and epoll is told to watch for it only where the socket did not take all bytes.
  */
 #include "benchmark/benchmark_client.h"
 
@@ -69,7 +69,8 @@ bool benchmark_client_connect(struct benchmark_client *c, const struct benchmark
     return watch_client(c, epoll, reason);
 }
 
-/* The end of connecting, as far as it goes now. */
+/* Continues to connect as far as possible without blocking: TCP, the TLS handshake, then the
+ * greeting is sent. */
 static bool open_further(struct benchmark_client *c, const struct benchmark_target *target,
                          char *reason) {
     char why[BENCHMARK_REASON_CHARS / 2];
@@ -77,7 +78,7 @@ static bool open_further(struct benchmark_client *c, const struct benchmark_targ
         int error = socket_take_error(c->fd);
         if (error) return client_fail(reason, "Could not connect: ", strerror(error));
         c->reached = true;
-        (void)socket_set_nodelay(c->fd, true); /* a unix socket has no delay */
+        (void)socket_set_nodelay(c->fd, true); /* fails on a unix socket, which has no delay */
     }
     if (c->connection) {
         enum connection_step step = connection_handshake(c->connection, why, sizeof(why));
@@ -89,7 +90,7 @@ static bool open_further(struct benchmark_client *c, const struct benchmark_targ
     return !c->greeting_left || send_some(c, reason);
 }
 
-/* Counts the replies that end in these bytes. */
+/* Counts the replies whose last byte is between `at` and `end`. */
 static bool scan_replies(struct benchmark_client *c, const char *at, const char *end,
                          unsigned *answered, char *reason) {
     while (at < end) {
@@ -112,7 +113,7 @@ static bool scan_replies(struct benchmark_client *c, const char *at, const char 
     return true;
 }
 
-/* Reads once, and what a transport holds back. */
+/* Reads once; with TLS until no decrypted byte is left, because epoll does not report these. */
 static bool receive_replies(struct benchmark_client *c, char *buffer, unsigned *answered,
                             char *reason) {
     do {

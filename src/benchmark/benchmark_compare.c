@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rounds on two servers, and what they come to.
+ * Rounds on two servers, and the ratios of their figures.
  */
 #include "benchmark/benchmark_compare.h"
 
@@ -102,7 +102,7 @@ static void print_ratios(FILE *out, const char *title, const struct benchmark_se
     fflush(out);
 }
 
-/* `values` has a row of `rounds` for each figure. */
+/* Notes the result of round `round`; `values` has a row of `rounds` values for each figure. */
 static void note_figures(double *values, unsigned rounds, unsigned round,
                          const struct benchmark_result *result) {
     values[FIGURE_RATE * rounds + round] = benchmark_report_rate(result);

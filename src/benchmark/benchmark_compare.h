@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Two servers under the same load in turn, and the ratios of their figures.
+ * Two servers under the same load, measured alternately, and the ratios of their figures.
  *
- * A machine's speed drifts by more than two servers differ. So each round measures both, one right
- * after the other, the order changing from round to round; what is compared is a round's pair, and
- * what is told is the ratios' median, with the least and the greatest.
+ * Each round measures both servers, one right after the other, and the order changes from round to
+ * round, because a machine's speed drifts by more than two servers differ. Each round gives a ratio
+ * for every figure. The result is the median of the ratios, with the least and the greatest.
  */
 #ifndef EVENKEEL_BENCHMARK_BENCHMARK_COMPARE_H
 #define EVENKEEL_BENCHMARK_BENCHMARK_COMPARE_H
@@ -22,18 +22,19 @@ enum benchmark_figure {
     BENCHMARK_FIGURES
 };
 
-/* Medians over the rounds; of the ratios, first server to second, the least and greatest too. */
+/* Medians over the rounds: of each server's figure, and of the ratio of the first server's to the
+ * second's. `least` and `most` are ratios, too. */
 struct benchmark_ratio {
     double first, second, median, least, most;
 };
 
-/* `first` and `second` hold a figure of each round. O(rounds^2). Rounds in which the second is 0
- * have no ratio; where none has one, all three are 0. */
+/* `first` and `second` have one figure for each round. A round in which the second server's figure
+ * is 0 has no ratio; where no round has a ratio, median, least and most are 0. O(rounds^2). */
 FOR_TESTS struct benchmark_ratio benchmark_ratio_of(const double *first, const double *second,
                                                     unsigned rounds);
 void benchmark_compare_csv_names(FILE *out);
-/* Runs the load's request on both servers, options->rounds times each, and prints. False with a
- * reason. */
+/* Runs the load's request on both servers, options->rounds times each, and prints the result. False
+ * with a reason. */
 MUST_USE bool benchmark_compare(FILE *out, const char *title, struct benchmark_load *load,
                                 const struct benchmark_server *first,
                                 const struct benchmark_server *second,

@@ -29,7 +29,7 @@ static uint64_t greatest_of(unsigned slot) {
 static uint64_t least_of(unsigned slot) { return slot ? greatest_of(slot - 1) + 1 : 0; }
 
 void benchmark_latency_note(struct benchmark_latency *l, int64_t nsec, unsigned times) {
-    if (nsec < 0) nsec = 0; /* two processors' counters may differ by some nanoseconds */
+    if (nsec < 0) nsec = 0; /* the clocks of two processors may differ by some nanoseconds */
     uint64_t usec = (uint64_t)nsec / 1000;
     if (!l->count || usec < l->least_usec) l->least_usec = usec;
     if (usec > l->most_usec) l->most_usec = usec;

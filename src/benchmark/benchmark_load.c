@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A run: threads, each with an epoll, connections and latencies of its own.
+ * A run: threads, each with its own epoll, connections and latencies.
  *
  *     all threads connect | barrier | the clock starts | batches | all is answered | results added
  *
  * Invariants
- *  1. `busy` is the number of connections that wait for replies or for a connection anew; the
- *     thread ends when it is 0 and nothing is left to send.
- *  2. Every request that was taken is answered before the run ends, so that no figure has a cut
- *     tail.
- *  3. Shared between threads are only what `struct run` has: counters, and the first failure.
- *  4. A batch counts when its start, sent or due, is not within the warm-up.
+ *  1. `busy` is the number of a thread's connections that wait for replies or are being opened
+ *     anew. The thread ends when `busy` is 0 and nothing is left to send.
+ *  2. Every request that was taken (take_requests) is answered before a successful run ends, so
+ *     that the slowest replies are not missing from the latencies.
+ *  3. Threads share only the fields of `struct run`: counters, and the first failure.
+ *  4. A batch counts when its start is not within the warm-up. The start is the time of sending
+ *     (closed loop) or the due time (open loop).
  */
 #include "benchmark/benchmark_load.h"
 
@@ -26,31 +27,33 @@
 #include "base/system.h"
 
 #define EVENTS_MAX 256
-/* Connecting at once in a thread: less than any usual backlog. */
+/* A thread's connections that are being opened at the same time: fewer than any usual listen
+ * backlog. */
 #define CONNECTING_MAX 64
-/* A thread looks so often whether another has failed. */
+/* The interval at which a thread checks whether another thread has failed. */
 #define TICK_MSEC 250
-/* Between two looks at whether the threads have ended, and so many looks to a call of `watch`. */
+/* The main thread checks every WATCH_NSEC whether the threads have ended, and calls `watch` at
+ * every WATCH_STEPS-th check. */
 #define WATCH_NSEC 25000000
 #define WATCH_STEPS 10
 #define NSEC_A_SECOND INT64_C(1000000000)
 #define DESCRIPTORS_BESIDE 64
-/* What is sent again and again, of all connections. */
+/* The sum of all connections' batches in memory. */
 #define BATCHES_BYTES_MAX ((size_t)4 * 1024 * 1024 * 1024)
 
 struct run {
     const struct benchmark_load *load;
-    struct slice shared_batch; /* a whole batch where nothing in it changes; else empty */
-    _Atomic uint64_t taken;    /* requests that count, sent or to be sent at once */
+    struct slice shared_batch; /* a whole batch where it has no random numbers; else empty */
+    _Atomic uint64_t taken;    /* requests that count and that threads took to send */
     atomic_bool stops;
-    atomic_uint running;       /* threads */
-    _Atomic int64_t told_nsec; /* start_nsec for who watches; 0 = not started */
-    unsigned threads;          /* that there are */
-    pthread_mutex_t begin;     /* held until there are all of them, and the barrier */
+    atomic_uint running;       /* threads that have not ended */
+    _Atomic int64_t told_nsec; /* start_nsec for tell_progress; 0 = not started */
+    unsigned threads;          /* threads that were created */
+    pthread_mutex_t begin;     /* held until all threads and the barrier are created */
     pthread_barrier_t barrier;
-    pthread_mutex_t mutex; /* of the reason */
+    pthread_mutex_t mutex; /* guards `reason` */
     char *reason;
-    int64_t start_nsec, end_nsec; /* of what counts; end: INT64_MAX where requests are counted */
+    int64_t start_nsec, end_nsec; /* of the measured time; end: INT64_MAX without a duration */
 };
 
 struct worker {
@@ -59,13 +62,13 @@ struct worker {
     int epoll;
     struct benchmark_client *clients, **idle;
     unsigned count, idle_count, busy, opened;
-    bool over; /* nothing is left to be sent */
+    bool over; /* nothing is left to send */
     uint64_t chance;
-    double due_nsec, interval_nsec; /* open loop: of the next batch, between two */
+    double due_nsec, interval_nsec; /* open loop: the next batch's due time, time between two */
     int64_t last_reply_nsec;
     char *buffer;
     struct benchmark_latency *latency;
-    _Atomic uint64_t done, latency_sum_nsec; /* copies for who watches */
+    _Atomic uint64_t done, latency_sum_nsec; /* copies for tell_progress */
 };
 
 static void give_up(struct run *run, const char *reason) {
@@ -82,7 +85,8 @@ static bool is_stopped(const struct worker *w) {
 
 /* --- what is sent ----------------------------------------------------------------------------- */
 
-/* Requests of the next batch, which starts at `start`; 0 where the run is over. */
+/* Takes the next batch, which starts at `start`, and returns its number of requests; 0 where
+ * nothing is left to send. */
 static unsigned take_requests(struct worker *w, int64_t start) {
     struct run *run = w->run;
     unsigned pipeline = run->load->pipeline;
@@ -111,7 +115,7 @@ static bool send_batch(struct worker *w, struct benchmark_client *c, unsigned re
     return false;
 }
 
-/* Sends batches that are due, as long as there are connections for them. */
+/* Open loop: sends the batches that are due while idle connections are left. */
 static void send_due(struct worker *w, int64_t now) {
     while (!w->over && w->idle_count && w->due_nsec <= (double)now) {
         int64_t due = (int64_t)w->due_nsec;
@@ -122,7 +126,8 @@ static void send_due(struct worker *w, int64_t now) {
     }
 }
 
-/* The connection is free. */
+/* The connection has nothing to wait for: sends its next batch (closed loop) or makes the
+ * connection idle (open loop). */
 static void go_on(struct worker *w, struct benchmark_client *c, int64_t now) {
     if (w->run->load->rate) {
         w->idle[w->idle_count++] = c;
@@ -154,7 +159,7 @@ static void count_replies(struct worker *w, const struct benchmark_client *c, un
 static void serve_client(struct worker *w, struct benchmark_client *c, uint32_t events) {
     char reason[BENCHMARK_REASON_CHARS];
     unsigned answered;
-    /* Then it is not counted in `busy`, and what comes is a push. */
+    /* An idle connection is not counted in `busy`, and only pushes arrive on it. */
     bool was_idle = c->state == CLIENT_READY;
     if (c->state == CLIENT_CLOSED) return;
     if (!benchmark_client_advance(c, &w->run->load->target, w->epoll, events, w->buffer, &answered,
@@ -175,7 +180,8 @@ static void serve_client(struct worker *w, struct benchmark_client *c, uint32_t 
     go_on(w, c, now);
 }
 
-/* Until the next batch is due, or the next look at what other threads do. */
+/* The time until the next batch is due or the thread checks the other threads, whichever is first.
+ */
 static int64_t wait_nsec(const struct worker *w) {
     int64_t most = TICK_MSEC * INT64_C(1000000);
     if (!w->run->load->rate || w->over || !w->idle_count) return most;
@@ -185,7 +191,7 @@ static int64_t wait_nsec(const struct worker *w) {
 
 static int wait_events(struct worker *w, struct epoll_event *events) {
     int timeout_msec = TICK_MSEC;
-    if (w->run->load->rate) { /* epoll_wait knows milliseconds only */
+    if (w->run->load->rate) { /* ppoll, because epoll_wait waits whole ms */
         int64_t nsec = wait_nsec(w);
         struct timespec timeout = {nsec / NSEC_A_SECOND, nsec % NSEC_A_SECOND};
         struct pollfd ready = {.fd = w->epoll, .events = POLLIN};
@@ -213,7 +219,8 @@ static void run_load(struct worker *w) {
 
 /* --- a thread --------------------------------------------------------------------------------- */
 
-/* Until all are connected and greeted. */
+/* Opens the thread's connections and returns when all are connected and greeted, or the run failed.
+ */
 static void open_clients(struct worker *w) {
     struct epoll_event events[EVENTS_MAX];
     char reason[BENCHMARK_REASON_CHARS];
@@ -236,7 +243,7 @@ static void open_clients(struct worker *w) {
     }
 }
 
-/* By one thread, while the others wait. */
+/* Sets the run's times. One thread calls this while the others wait at the barrier. */
 static void start_clock(struct run *run) {
     const struct benchmark_load *load = run->load;
     run->start_nsec = clock_monotonic_nsec() + load->warmup_nsec;
@@ -254,7 +261,7 @@ static void *run_worker(void *context) {
     pthread_barrier_wait(&run->barrier);
     w->due_nsec += (double)(run->start_nsec - run->load->warmup_nsec);
     w->last_reply_nsec = run->start_nsec;
-    /* Due times are as fine as the system's timers. */
+    /* The least timer slack, because the kernel's default delays each due time by 50 us. */
     if (run->load->rate) (void)prctl(PR_SET_TIMERSLACK, 1);
     run_load(w);
     atomic_fetch_sub(&run->running, 1);
@@ -265,12 +272,14 @@ static size_t batch_bytes(const struct benchmark_load *load) {
     return load->pipeline * load->request->bytes.length;
 }
 
-/* NULL where there is no room for it; the run is over then. */
+/* A batch filled with copies of the request. NULL where memory has no room for it; the run has
+ * failed then. */
 static char *create_batch(struct run *run) {
     const struct benchmark_load *load = run->load;
     char reason[BENCHMARK_REASON_CHARS];
     size_t batches = load->request->place_count ? load->clients : 1;
-    /* Before any is filled: a system that lends memory would end us, or others, later. */
+    /* All batches are checked before the first is filled, because a system that overcommits memory
+     * would grant them and then kill this process or another one. */
     bool fits = batch_bytes(load) <= BATCHES_BYTES_MAX / batches;
     char *batch = fits ? memory_try_alloc(batch_bytes(load), MEMORY_OTHER) : NULL;
     if (batch) {
@@ -324,7 +333,7 @@ static void raise_descriptor_limit(unsigned clients) {
     rlim_t wanted = (rlim_t)clients + DESCRIPTORS_BESIDE;
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= wanted) return;
     limit.rlim_cur = wanted < limit.rlim_max ? wanted : limit.rlim_max;
-    (void)setrlimit(RLIMIT_NOFILE, &limit); /* else a connection says that there are too many */
+    (void)setrlimit(RLIMIT_NOFILE, &limit); /* where it fails, connecting reports the limit */
 }
 
 static void tell_progress(const struct run *run, struct worker *workers,
@@ -340,7 +349,8 @@ static void tell_progress(const struct run *run, struct worker *workers,
     watch(&progress);
 }
 
-/* Sleeps until the threads have ended, in steps: their results have times of their own. */
+/* Sleeps in steps until the threads have ended. The steps do not blur the result, because each
+ * thread notes its own times. */
 static void await_workers(const struct run *run, struct worker *workers,
                           void (*watch)(const struct benchmark_progress *progress)) {
     const struct timespec step = {0, WATCH_NSEC};
@@ -379,7 +389,8 @@ static void free_run(struct run *run) {
     memory_free((char *)run->shared_batch.bytes, MEMORY_OTHER);
 }
 
-/* Where the system refuses one the run is over, and the barrier is for those that there are. */
+/* Where the system refuses a thread, the run has failed, and the barrier waits only for the threads
+ * that were created. */
 static void create_threads(struct run *run, struct worker *workers) {
     pthread_mutex_lock(&run->begin);
     int error = 0;
@@ -444,7 +455,7 @@ void benchmark_load_idle(const struct benchmark_load *load, struct benchmark_res
     if (!set_up_worker(&worker, &run, 0)) give_up(&run, "epoll: none to be had");
     open_clients(&worker);
     if (!is_stopped(&worker)) opened(worker.count);
-    /* Nothing is sent, so whatever comes is the end of a connection, or a push. */
+    /* Nothing is sent, so only pushes and the end of a connection can arrive. */
     watch_idle(&worker);
     free_worker(&worker);
     free_run(&run);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Options of redis-benchmark as rows. Names and defaults are those of 6.2, but for what stands
- * under "Beyond 6.2".
+ * Options of redis-benchmark as rows. Names and defaults are those of 6.2, except for the group
+ * "Beyond 6.2".
  */
 #include "benchmark/benchmark_options.h"
 
-/* A value: what the server itself takes at most. */
+/* The longest value that a server takes. */
 #define VALUE_BYTES_MAX (INT64_C(512) * 1024 * 1024)
-/* Each has buffers, and each socket a number: more is a mistake. */
+/* More clients are taken for a typing mistake: each one needs buffers and a file descriptor. */
 #define CLIENTS_MAX 1000000
 #define THREADS_MAX 1024
 #define PIPELINE_MAX 1000000

@@ -12,8 +12,8 @@
 struct benchmark_options {
     struct tool_connection connection;
     int64_t clients, requests, value_bytes, keep_alive, pipeline, threads;
-    int64_t keyspace; /* -1: nothing is random */
-    int64_t decimals; /* of milliseconds; 3 at least, as 6.2 has it */
+    int64_t keyspace; /* -1: requests have no random numbers */
+    int64_t decimals; /* of milliseconds in the report; at least 3, as in 6.2 */
     int64_t rate, rounds, seed;
     double duration_s, warmup_s; /* 0 = none */
     const char *tests, *compare;
@@ -24,8 +24,8 @@ struct benchmark_options {
 extern const struct tool_options benchmark_tool_options;
 
 void benchmark_options_init(struct benchmark_options *o);
-/* Reads the words behind the program's name. Returns how many were taken, the rest being a command
- * of the user's; -1 with a reason. */
+/* Parses the words after the program's name. Returns the number of words that are options; the
+ * words after them are a command of the user's. -1 with a reason. */
 MUST_USE int benchmark_options_read(struct benchmark_options *o, int count, char *const *words,
                                     char reason[TOOL_REASON_CHARS]);
 #endif

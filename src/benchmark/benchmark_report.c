@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Figures of a run as text.
  *
- * The forms are those that 6.2 prints, so that what reads them goes on reading them. Latencies are
- * exact to the microsecond below 2 ms, where 6.2 rounds up to the next 8, so its steps of the
- * cumulative distribution end in 3 and 7 and ours in 0.
+ * The formats are those of 6.2, so that programs that parse them keep working. Latencies are exact
+ * to the microsecond below 2 ms, where 6.2 rounds up to a multiple of 8. So the steps of the
+ * cumulative distribution end in 0 here, and in 3 and 7 in 6.2.
  */
 #include "benchmark/benchmark_report.h"
 
 #include <inttypes.h>
 
-#define STEP_USEC 100         /* of the cumulative distribution ... */
-#define FINE_STEPS_USEC 2000  /* ... up to here, and then ... */
-#define COARSE_STEP_USEC 1000 /* ... this */
+/* Steps of the cumulative distribution: STEP_USEC up to FINE_STEPS_USEC, then COARSE_STEP_USEC. */
+#define STEP_USEC 100
+#define FINE_STEPS_USEC 2000
+#define COARSE_STEP_USEC 1000
 
 double benchmark_report_rate(const struct benchmark_result *result) {
     return result->seconds > 0 ? (double)result->requests / result->seconds : 0;
@@ -21,7 +22,7 @@ static double msec_at(const struct benchmark_result *result, double share) {
     return (double)benchmark_latency_usec_at(&result->latency, share) / 1000;
 }
 
-/* The six figures of a summary, in its order. */
+/* The six figures of the summary, in the order in which print_summary prints them. */
 static void figures_of(const struct benchmark_result *result, double figures[6]) {
     figures[0] = benchmark_latency_average_msec(&result->latency);
     figures[1] = (double)result->latency.least_usec / 1000;
@@ -86,7 +87,8 @@ static void print_setting(FILE *out, const struct benchmark_result *result,
     }
 }
 
-/* Levels that halve what is left to 100 %; one is printed where more are counted than before. */
+/* Prints percentiles: each level halves the distance to 100 %, and a level is printed only where
+ * its count is above that of the level before. */
 static void print_percentiles(FILE *out, const struct benchmark_result *result, int decimals) {
     const struct benchmark_latency *l = &result->latency;
     uint64_t counted = 0;
@@ -104,14 +106,15 @@ static void print_percentiles(FILE *out, const struct benchmark_result *result, 
             (double)l->most_usec / 1000, l->count);
 }
 
-/* The first step that is no less. */
+/* The first step that is not below `usec`. */
 static uint64_t step_from(uint64_t usec) {
     uint64_t step = usec <= FINE_STEPS_USEC ? STEP_USEC : COARSE_STEP_USEC;
     return (usec + step - 1) / step * step;
 }
 
-/* The first step, and each at which more are counted than at the one before. Steps at which nothing
- * is new are passed over in one go, because a latency of an hour has millions of them before it. */
+/* Prints the first step, and each further step whose count is above that of the step before. Steps
+ * without new latencies are skipped in one jump, because millions of them may precede a latency of
+ * an hour. */
 static void print_steps(FILE *out, const struct benchmark_result *result, int decimals) {
     const struct benchmark_latency *l = &result->latency;
     uint64_t counted = 0;

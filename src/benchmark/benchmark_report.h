@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What redis-benchmark prints of a run, in the forms of 6.2.
+ * The output of redis-benchmark about a run, in the formats of 6.2.
  */
 #ifndef EVENKEEL_BENCHMARK_BENCHMARK_REPORT_H
 #define EVENKEEL_BENCHMARK_BENCHMARK_REPORT_H
@@ -9,18 +9,20 @@
 #include "benchmark/benchmark_options.h"
 #include "benchmark/benchmark_server.h"
 
+/* Requests a second. */
 double benchmark_report_rate(const struct benchmark_result *result);
 
-/* CSV: the line of names, and one a test. */
+/* Prints the first line of CSV output: the columns' names. */
 void benchmark_report_csv_names(FILE *out);
-/* The first field: the title between quotes, a quote in it doubled. */
+/* Prints the first field of a CSV line: the title in quotes, with each quote in it doubled. */
 void benchmark_report_csv_title(FILE *out, const char *title);
+/* Prints the CSV line of a test. */
 void benchmark_report_csv(FILE *out, const char *title, const struct benchmark_result *result,
                           const struct benchmark_options *options);
-/* -q: one line. */
+/* Prints one line, for -q. */
 void benchmark_report_line(FILE *out, const char *title, const struct benchmark_result *result,
                            const struct benchmark_options *options);
-/* All: how it was measured, both distributions, the summary. */
+/* Prints the full report: the run's settings, both distributions, the summary. */
 void benchmark_report_whole(FILE *out, const char *title, const struct benchmark_result *result,
                             const struct benchmark_options *options,
                             const struct benchmark_server *server);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Requests as bytes, and chance in them.
+ * Encoded requests, and the random numbers in them.
  *
- * The generator is xorshift64* (Vigna 2014): a few instructions, a state for each thread. What is
- * drawn must only be even enough for load.
+ * The generator is xorshift64* (Vigna 2014), with a state for each thread: it takes few
+ * instructions, and load needs no better randomness.
  */
 #include "benchmark/benchmark_request.h"
 
 #include "peer/peer.h"
 
-/* Notes where numbers go; false where there are too many places. Lengths of words are no places,
- * since they are shorter. */
+/* Notes the places of random numbers; false where they are too many. A word's length prefix is
+ * never taken for a place, because it is shorter than BENCHMARK_RANDOM_WORD. */
 static bool find_places(struct benchmark_request *r) {
     for (size_t at = 0;;) {
         const char *found = memmem(r->bytes.bytes + at, r->bytes.length - at, BENCHMARK_RANDOM_WORD,
@@ -50,7 +50,8 @@ static uint64_t draw_bits(uint64_t *state) {
     return x * UINT64_C(2685821657736338717);
 }
 
-/* Two digits a division: this is most of what a request with chance in it costs us. */
+/* Two digits for each division, because writing random numbers is the main cost of a request that
+ * has some. */
 static const char digit_pairs[] =
     "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
     "40414243444546474849505152535455565758596061626364656667686970717273747576777879"

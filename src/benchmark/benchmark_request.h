@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What redis-benchmark sends: one request as bytes, and the places in it where each sending puts
- * another number.
+ * A request of redis-benchmark: its encoded bytes, and the places in them that get a new random
+ * number each time the request is sent.
  */
 #ifndef EVENKEEL_BENCHMARK_BENCHMARK_REQUEST_H
 #define EVENKEEL_BENCHMARK_BENCHMARK_REQUEST_H
@@ -10,29 +10,31 @@
 
 #include "base/string.h"
 
-/* What a word may contain; it is as long as the number that takes its place. */
+/* A word of a request may contain this text, which a random number replaces. The text is as long as
+ * the number. */
 #define BENCHMARK_RANDOM_WORD "__rand_int__"
 #define BENCHMARK_RANDOM_DIGITS 12
 #define BENCHMARK_PLACES_MAX 256
 
 struct benchmark_request {
     struct buffer bytes;
-    size_t places[BENCHMARK_PLACES_MAX]; /* where numbers of twelve digits go */
+    size_t places[BENCHMARK_PLACES_MAX]; /* offsets of random numbers in `bytes` */
     size_t place_count;
 };
 
-/* Of words; with `draws` the places are looked for, else the word is sent as it is. False where
- * there are more than BENCHMARK_PLACES_MAX. */
+/* Encodes a request from words. With `draws` each BENCHMARK_RANDOM_WORD becomes a place for a
+ * random number; else it is sent unchanged. False where the places are more than
+ * BENCHMARK_PLACES_MAX. */
 bool benchmark_request_of_words(struct benchmark_request *r, const struct slice *words,
                                 size_t count, bool draws);
-/* Of bytes that are sent as they are. */
+/* Makes a request of bytes that are sent unchanged. */
 void benchmark_request_of_bytes(struct benchmark_request *r, struct slice bytes);
 void benchmark_request_free(struct benchmark_request *r);
 
-/* Copies of the request, one behind the other. */
+/* Writes `times` copies of the request to `to`, one after the other. */
 void benchmark_request_repeat(const struct benchmark_request *r, char *to, unsigned times);
-/* Writes numbers below `keyspace` (0 counts as 1) to all places of `times` requests at `bytes`;
- * moves `*state` of the generator, which is not 0. */
+/* Writes random numbers below `keyspace` (0 counts as 1) to all places of the `times` requests at
+ * `bytes`, and advances the generator's `*state`, which must not be 0. */
 void benchmark_request_draw(const struct benchmark_request *r, char *bytes, unsigned times,
                             uint64_t keyspace, uint64_t *state);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A server of redis-benchmark: reached once by a client of peer/ before load is sent to it.
+ * A server of redis-benchmark: a client of peer/ reaches it once before load is sent to it.
  */
 #include "benchmark/benchmark_server.h"
 
@@ -10,11 +10,11 @@
 #include "base/panic.h"
 #include "peer/peer_client.h"
 
-/* 6.2 says what is wrong without the name of the call. */
+/* Removed from a reason, because 6.2 prints the error without the name of the failed call. */
 #define REFUSED_PREFIX "connect: "
-#define ANSWER_MSEC 10000 /* for a name to be found and the world to be crossed */
+#define ANSWER_MSEC 10000 /* for a slow name lookup and a distant server */
 
-/* Of a reply. */
+/* Limits of a reply: its text, and its number of values. */
 #define TEXT_BYTES_MAX ((size_t)1024 * 1024)
 #define NODES_MAX 1024
 
@@ -68,11 +68,11 @@ bool benchmark_server_init_other(struct benchmark_server *s,
     return true;
 }
 
-/* What a server is asked, and has answered. */
+/* The questions to a server, and its answers so far. */
 struct asking {
     struct benchmark_server *server;
-    unsigned told; /* values of CONFIG GET */
-    bool refused;  /* a greeting; `reason` says how */
+    unsigned told; /* values that CONFIG GET gave */
+    bool refused;  /* the server refused the greeting; `reason` has its error */
     char *reason;
 };
 
@@ -85,7 +85,7 @@ static void take_greeting(void *owner, uintptr_t unused, const struct peer_reply
              string_show(reply->text, shown, sizeof(shown)));
 }
 
-/* The value of CONFIG GET's answer, which is an array or RESP3's map. */
+/* Takes the value from the reply to CONFIG GET, which is an array or, in RESP3, a map. */
 static void take_config(void *owner, uintptr_t value, const struct peer_reply *reply) {
     struct asking *a = owner;
     if (!reply || !peer_reply_is_aggregate(reply) || reply->children != 2) return;
@@ -101,7 +101,7 @@ static bool await_answers(struct peer_client *client) {
     return true;
 }
 
-/* False where the connection ended. */
+/* Asks CONFIG GET `name` and waits for the reply. False where the connection ended. */
 static bool ask_config(struct peer_client *client, const char *name, char *value) {
     const struct peer_request request = {take_config, (uintptr_t)value};
     struct slice words[] = {SLICE("CONFIG"), SLICE("GET"), slice_of(name)};
@@ -110,7 +110,7 @@ static bool ask_config(struct peer_client *client, const char *name, char *value
     return await_answers(client);
 }
 
-/* False where the connection came to nothing, or the greeting was refused. */
+/* Connects, greets and asks. False where the connection failed or the greeting was refused. */
 static bool ask_all(struct asking *a, struct peer_client *client) {
     struct benchmark_server *s = a->server;
     if (!peer_client_connect(client, &s->target.address)) return false;
@@ -119,7 +119,7 @@ static bool ask_all(struct asking *a, struct peer_client *client) {
     for (unsigned i = 0; i < s->greeting.count; i++)
         tool_greeting_ask(&s->greeting, i, client, take_greeting);
     if (!await_answers(client) || a->refused) return false;
-    /* One that tells nothing of itself is asked no more. */
+    /* A server that gave no value for `save` is not asked for `appendonly`. */
     if (!ask_config(client, "save", s->save)) return false;
     return !a->told || ask_config(client, "appendonly", s->appendonly);
 }
@@ -133,7 +133,7 @@ bool benchmark_server_ask(struct benchmark_server *s, char reason[BENCHMARK_REAS
     struct peer_client *client = peer_client_create(&settings);
     peer_client_set_patience(client, ANSWER_MSEC);
     bool good = ask_all(&asking, client);
-    /* A server that refuses CONFIG is there all the same. */
+    /* A server that refuses CONFIG GET can be measured all the same. */
     s->has_config = asking.told == 2;
     const char *why = peer_client_error(client);
     if (!good && !asking.refused) {

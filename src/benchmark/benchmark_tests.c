@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tests as rows: the title that is printed, the names that choose it, the words that are sent.
+ * Tests as rows: the title that is printed, the names that select the test, the words of its
+ * request.
  *
  * Titles, names and requests are those of 6.2, so that figures can be compared.
  */
@@ -11,14 +12,15 @@
 #define KEY "key:" BENCHMARK_RANDOM_WORD
 #define ELEMENT "element:" BENCHMARK_RANDOM_WORD
 
-/* In words: VALUE is the value of -d, SCORE a number where numbers are random, else 0. */
+/* Words of a request that are replaced: VALUE by a value of -d bytes, SCORE by a random number, or
+ * by 0 where requests have no random numbers. */
 #define VALUE "VALUE"
 #define SCORE "SCORE"
 #define PAIR " " KEY " " VALUE
 
 struct row {
-    const char *title, *names; /* names have a comma before and behind each */
-    const char *words;         /* with one blank between two */
+    const char *title, *names; /* each name has a comma before and after it */
+    const char *words;         /* separated by one blank */
     bool is_inline;
 };
 

@@ -11,11 +11,14 @@
 
 size_t benchmark_test_count(void);
 const char *benchmark_test_title(size_t test);
-/* Whether the test is among these names, separated by commas, case ignored; NULL names all. */
+/* Whether `names`, separated by commas, has a name of the test; case is ignored, NULL names all
+ * tests. */
 bool benchmark_test_is_chosen(size_t test, const char *names);
-/* The first of the names that no test has; NULL where there is none. O(names * tests). */
+/* The first of `names` that is no test's name, and its length; NULL where all are known. O(names *
+ * tests). */
 const char *benchmark_tests_unknown(const char *names, size_t *length);
-/* The test's request, with a value of so many bytes. */
+/* Makes the test's request, with a value of `value_bytes` bytes; `draws` as in
+ * benchmark_request_of_words. */
 void benchmark_test_request(size_t test, size_t value_bytes, bool draws,
                             struct benchmark_request *request);
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The functions of `redis`.
+ * The functions of the table `redis`.
  *
- * An error of Lua leaves by longjmp, so none is raised where C holds anything: a call's refusal and
- * its reply become values of Lua first. While a command runs for a script Lua gets all the memory
- * that its reply needs (engine_hold): the handler is never left.
+ * An error of Lua leaves by longjmp, so none is raised while C holds a resource: a call's refusal
+ * and its reply become values of Lua first. While a command runs for a script, Lua gets all the
+ * memory that the reply needs (engine_hold), so that no error leaves the command's handler.
  *
- * Errors are 6.2's in text and in form: "@user_script: 1: text" where a function here or a gate
- * refuses, the command's own reply where it ran and failed.
+ * Errors are 6.2's in text and in form: "@user_script: 1: text" if a function here or a gate
+ * refuses the call, the command's own reply if the command ran and failed.
  */
 #include "script/bridge.h"
 
@@ -35,11 +35,11 @@
 #include "script/random.h"
 #include "store/keyspace.h"
 
-/* Calls of so many arguments need no memory of their own. */
+/* Calls of at most so many arguments allocate no memory for them. */
 #define ARGUMENTS_FEW 32
-/* A number as "%.17g" has it, at most. */
+/* Room for any number that "%.17g" prints, and a NUL. */
 #define NUMBER_CHARS 32
-/* Doubles below this are whole numbers one by one. */
+/* All whole numbers below this are exact as doubles. */
 #define WHOLE_MAX 9007199254740992.0
 
 enum { REPL_NONE = 0, REPL_AOF = 1, REPL_REPLICA = 2, REPL_ALL = 3 };
@@ -48,12 +48,12 @@ static bool always_by_effects;
 
 /* The script that runs. */
 static struct {
-    struct convert convert;  /* its client; made for the first script */
-    const struct call *eval; /* NULL: none runs */
-    bool wrote;              /* a command of it writes */
-    bool by_effects;         /* what it does is repeated by its effects, and not by itself */
-    uint64_t written;        /* keyspace_written() when it began */
-    unsigned forced;         /* readers that its commands go to though nothing is changed */
+    struct convert convert;  /* of the script's client; opened for the first script */
+    const struct call *eval; /* the call of EVAL; NULL: no script runs */
+    bool wrote;              /* a command of the script was a write command */
+    bool by_effects;         /* the script's effects are replicated, not its text */
+    uint64_t written;        /* keyspace_written() when the script began */
+    unsigned forced;         /* readers that get the script even if it changes no key */
 } script;
 
 static const struct option_row option_rows[] = {
@@ -110,7 +110,7 @@ unsigned bridge_script_readers(void) {
 
 /* ---- errors ---- */
 
-/* {err = "@user_script: 1: text"}, or only the text of it. */
+/* Pushes {err = "@user_script: 1: text"}, or only the text of it. */
 static void push_error(lua_State *L, struct slice text, bool as_table) {
     lua_Debug where;
     if (debugger_shows()) debugger_show_error(text);
@@ -125,7 +125,7 @@ static void push_error(lua_State *L, struct slice text, bool as_table) {
     if (as_table) lua_setfield(L, -2, "err");
 }
 
-/* By redis.call an error of Lua, by redis.pcall a value. */
+/* redis.call raises the error; redis.pcall returns it as a value. */
 static int bridge_fail(lua_State *L, const char *text, bool raises) {
     push_error(L, slice_of(text), !raises);
     return raises ? lua_error(L) : 1;
@@ -138,7 +138,7 @@ static int raise_text(lua_State *L, const char *text) {
 
 /* ---- redis.call ---- */
 
-/* As 6.2 writes it: "%.17g". */
+/* Writes a number as 6.2 does: by "%.17g". */
 static size_t format_number(char *out, double value) {
     bool whole =
         fabs(value) < WHOLE_MAX && floor(value) == value && !(value == 0 && signbit(value));
@@ -146,7 +146,7 @@ static size_t format_number(char *out, double value) {
     return (size_t)snprintf(out, NUMBER_CHARS, "%.17g", value);
 }
 
-/* False where one is neither a text nor a number. */
+/* False if an argument is neither a string nor a number. */
 static bool bridge_take_arguments(lua_State *L, int argc, struct slice *argv,
                                   char (*digits)[NUMBER_CHARS]) {
     for (int i = 0; i < argc; i++) {
@@ -161,7 +161,7 @@ static bool bridge_take_arguments(lua_State *L, int argc, struct slice *argv,
     return true;
 }
 
-/* What the command that has run means for the rest of the script. */
+/* Notes what the command that has run changes for the rest of the script. */
 static void note_command(const struct call *call) {
     const struct command *command = call->command;
     if (command->flags & COMMAND_WRITE) {
@@ -174,7 +174,8 @@ static void note_command(const struct call *call) {
     if (command->flags & COMMAND_READONLY) tracking_after_script_read(script.eval);
 }
 
-/* The reply is pushed, or the error that stands instead of it. Returns whether it is one. */
+/* Runs the command and pushes its reply, or the error in its place. Returns true if it is an error.
+ */
 static bool run_command(lua_State *L, int argc, const struct slice *argv, bool raises) {
     struct client *c = script.convert.capture.client;
     struct buffer refusal;
@@ -191,7 +192,8 @@ static bool run_command(lua_State *L, int argc, const struct slice *argv, bool r
     if (shown) debugger_show_reply(&script.convert.capture, verdict == GATE_OPEN);
     bool failed = true;
     if (verdict != GATE_OPEN) {
-        /* A refusal with a code of its own has its end of line: a script may compare the text. */
+        /* A refusal with a code of its own keeps its CRLF, because a script may compare the text.
+         */
         if (refusal.bytes[0] == '-') buffer_append_c_string(&refusal, "\r\n");
         push_error(L, buffer_slice(&refusal), !raises);
     } else {
@@ -209,8 +211,9 @@ static bool run_command(lua_State *L, int argc, const struct slice *argv, bool r
     return failed;
 }
 
-/* Many arguments leave the stack, of which Lua lets a C function have so much and no more: they go
- * into a table, which keeps their texts. Behind it memory for their slices. */
+/* Moves many arguments from the stack, whose size Lua bounds for a C function, into a table, which
+ * keeps their texts alive. Returns memory for their slices, with the memory for their digits behind
+ * it. */
 static struct slice *make_room(lua_State *L, int argc) {
     struct slice *argv = lua_newuserdata(L, (size_t)argc * (sizeof(*argv) + NUMBER_CHARS));
     lua_createtable(L, argc, 0);
@@ -281,7 +284,7 @@ static void write_log(int level, const char *line) {
     }
 }
 
-/* The words, what is none left out, with blanks between. */
+/* Appends the given words with blanks between, and leaves out each NULL. */
 static int redis_log(lua_State *L) {
     int argc = lua_gettop(L);
     luaL_Buffer line;
@@ -310,7 +313,8 @@ static int redis_setresp(lua_State *L) {
     return 0;
 }
 
-/* Later numbers need not be the same elsewhere: only their effects are repeated. */
+/* Later random numbers may differ on a replica, because only the script's effects are replicated.
+ */
 static int redis_replicate_commands(lua_State *L) {
     bool can = !script.wrote;
     if (can) {

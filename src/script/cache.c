@@ -12,11 +12,12 @@
 #include "ds/table.h"
 #include "metric/row.h"
 
-/* So many digits of a digest tell scripts apart in the table; all are compared. */
+/* The table tells scripts apart by this many digits of the digest; a lookup compares all of them.
+ */
 #define HASHED_CHARS 16
 
-static struct table *scripts;        /* NULL while there is none */
-static struct cached_script *latest; /* that was found: mostly the next one, too; or NULL */
+static struct table *scripts;        /* NULL while no script is cached */
+static struct cached_script *latest; /* found by the last lookup, mostly by the next, too */
 
 static uint64_t element_hash(const void *element) {
     const struct cached_script *s = element;

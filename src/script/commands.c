@@ -18,12 +18,12 @@
 #include "store/lazyfree.h"
 
 #define NO_SUCH_SCRIPT "-NOSCRIPT No matching script. Please use EVAL."
-/* Of EVAL and EVALSHA: where the number of keys stands. */
+/* The place of the number of keys among the arguments of EVAL and EVALSHA. */
 #define COUNT_AT 2
 
 /* ---- EVAL ---- */
 
-/* False after an error reply. */
+/* Parses the number of keys. False after an error reply. */
 static bool parse_key_count(const struct call *call, int *keys) {
     int64_t count;
     if (!argument_int64(call, COUNT_AT, &count, NULL)) return false;
@@ -53,7 +53,8 @@ static void command_eval(struct call *call) {
     debugger_end(call);
 }
 
-/* NULL where the argument is no digest of a script that is there. Nearly all are in lower case. */
+/* NULL if the argument is not the digest of a cached script. Nearly all digests are in lower case.
+ */
 static struct cached_script *script_of(const struct call *call, int index) {
     char sha[CACHE_SHA_CHARS];
     if (call->argv[index].length != CACHE_SHA_CHARS) return NULL;
@@ -129,7 +130,8 @@ static void script_kill_command(struct call *call) {
     }
 }
 
-/* Who has replies to come would get them among the lines of the session. */
+/* Refuses a client that still waits for replies, because these would arrive among the lines of the
+ * session. */
 static void script_debug(struct call *call) {
     struct client *c = call->client;
     bool yes = argument_is(call, 2, "yes"), sync = argument_is(call, 2, "sync");

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Conversions. convert.h has the rules.
+ * Conversions of replies to Lua values and back. convert.h has the rules.
  *
- * A reply comes value by value from its capture, which knows the groups that are open. While a
- * group is open its table is on the stack, and above it, of a map, a key whose value is still to
- * come. No step calls a script's code or collects by a finalizer's: all access is raw.
+ * A reply comes value by value from its capture, which knows the groups that are open. The table
+ * of an open group is on the stack. Above the table of a map is also the key whose value has not
+ * come yet. All access to tables is raw, so no step runs code of a script or a finalizer of one.
  *
  * Invariant: the stack has one place for each open group, one more for each map that waits for a
- * value, and one for the result when it is done.
+ * value, and one for the result when the reply is complete.
  */
 #include "script/convert.h"
 
@@ -21,19 +21,19 @@
 #include "script/engine.h"
 #include "script/lib_internal.h"
 
-/* Places of the stack that a value may take beside its group's. */
+/* The places of the stack that a value may take beside its group's. */
 #define PLACES 6
-/* Of an array so many slots are made in advance; beyond, it grows with what comes: a count is
- * easily said, as in SRANDMEMBER k -2000000000. */
+/* At most so many slots of an array are made in advance; a longer array grows as its elements come,
+ * because a command may announce any count, as in SRANDMEMBER k -2000000000. */
 #define SLOTS_AT_ONCE 65536
-/* Lua's own bound on the parts of a table, beyond which it raises an error. */
+/* Lua's own bound on the elements of a table: it raises an error for more. */
 #define VALUES_MAX (INT64_C(1) << 26)
-/* And on its way to a reply: a field, a key, its value, a copy. */
+/* The places that a value takes on its way to a reply: a field, a key, its value, a copy. */
 #define REPLY_PLACES 4
-/* What each part of a reply counts: as much as a value takes in Lua. */
+/* The bytes that each part of a reply counts: as many as a value takes in Lua. */
 #define REPLY_PART_BYTES 16
-/* Where a value on its way to a reply may stand, counted from the outermost: what 6.2's stack
- * allows. Each array takes one place, a map or a set up to three. */
+/* The deepest place, counted from the outermost value, of a value on its way to a reply: 6.2's
+ * stack allows as much. Each array takes one place, a map or a set up to three. */
 #define REPLY_PLACE_MAX 7995
 
 /* ---- a reply becomes a value ---- */
@@ -45,8 +45,9 @@ static void convert_fill(struct convert *convert) {
     convert->capture.client->flags |= CLIENT_REPLY_OFF;
 }
 
-/* Nothing may fail while a command replies: a reply that is beyond lua-memory-limit is dropped from
- * there on, which a command that has much to say sees, and becomes an error at its end. */
+/* Whether the reply has reached lua-memory-limit. No error may be raised while a command replies,
+ * so the rest of such a reply is dropped, and the whole becomes an error at its end. A command with
+ * a long reply sees CLIENT_REPLY_OFF and may stop early. */
 static bool is_full(struct convert *convert) {
     if (convert->full) return true;
     if (engine_has_room(convert->L)) return false;
@@ -60,7 +61,7 @@ static bool is_key(lua_State *L, int index) {
     return type != LUA_TNIL && (type != LUA_TNUMBER || !isnan(lua_tonumber(L, index)));
 }
 
-/* The key and its value are on top. */
+/* Stores an entry: the key and its value are on top. */
 static void put_pair(lua_State *L) {
     if (is_key(L, -2))
         lua_rawset(L, -3);
@@ -68,12 +69,12 @@ static void put_pair(lua_State *L) {
         lua_pop(L, 2);
 }
 
-/* The value on top goes where it belongs. */
+/* Stores the value on top in the innermost open group, or leaves it as the result. */
 static void convert_put(struct convert *convert) {
     lua_State *L = convert->L;
     const struct capture_level *level = capture_innermost(&convert->capture);
     if (!level) {
-        if (convert->done) lua_pop(L, 1); /* a second reply: none of what scripts may call has */
+        if (convert->done) lua_pop(L, 1); /* a second reply, which no command sends here */
         convert->done = true;
         return;
     }
@@ -96,7 +97,7 @@ static void convert_put(struct convert *convert) {
     }
 }
 
-/* The table on top becomes {name = table}. */
+/* Wraps the table on top: it becomes {name = table}. */
 static void wrap_table(lua_State *L, const char *name) {
     lua_createtable(L, 0, 1);
     lua_insert(L, -2);
@@ -116,7 +117,7 @@ static void convert_take_group(struct capture *capture, enum capture_group kind,
     lua_createtable(convert->L, kind == CAPTURE_ARRAY && slots > 0 ? slots : 0, 0);
 }
 
-/* Attributes are about the value that follows, and scripts are not told of them. */
+/* Attributes describe the value that follows; they are dropped, because scripts do not get them. */
 static void convert_take_group_end(struct capture *capture, enum capture_group kind) {
     struct convert *convert = convert_of(capture);
     if (convert->full) return;
@@ -179,7 +180,7 @@ static void convert_take_boolean(struct capture *capture, bool value) {
     convert_put(convert_of(capture));
 }
 
-/* "nan" and "-nan" are no numbers to number_parse_double. */
+/* number_parse_double does not take "nan" and "-nan" as numbers. */
 static void convert_take_number(struct capture *capture, struct slice digits) {
     if (is_full(convert_of(capture))) return;
     lua_State *L = convert_of(capture)->L;
@@ -239,7 +240,7 @@ void convert_end(struct convert *convert) {
     convert->capture.client->flags &= ~(uint32_t)CLIENT_REPLY_OFF;
     if (convert->done && !convert->full) return;
     bool broke_off = lua_gettop(convert->L) > convert->base;
-    lua_settop(convert->L, convert->base); /* no reply, or one that broke off */
+    lua_settop(convert->L, convert->base); /* there is no reply, or it broke off */
     if (!convert->full) {
         push_null(convert);
         return;
@@ -255,7 +256,7 @@ static int compare_slices(const void *a, const void *b) {
     return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
 }
 
-/* What is no text counts as "". */
+/* A value that is not a string counts as "". */
 void convert_sort(struct lua_State *L) {
     if (!lua_istable(L, -1)) return;
     int count = (int)lua_objlen(L, -1);
@@ -268,7 +269,7 @@ void convert_sort(struct lua_State *L) {
         lua_pop(L, 1);
     }
     qsort(texts, (size_t)count, sizeof(*texts), compare_slices);
-    lua_createtable(L, count, 0); /* the old one holds the texts until all are in the new one */
+    lua_createtable(L, count, 0); /* the old table holds the texts until all are in the new one */
     for (int i = 0; i < count; i++) {
         lua_pushlstring(L, texts[i].bytes, texts[i].length);
         lua_rawseti(L, -2, i + 1);
@@ -279,20 +280,20 @@ void convert_sort(struct lua_State *L) {
 
 /* ---- a value becomes a reply ---- */
 
-/* A value is gone through twice where it is a table: its reply is counted first. */
+/* A table is converted in two passes: the first counts the reply, the second sends it. */
 struct replying {
     lua_State *L;
-    struct client *client; /* NULL: the reply is counted */
+    struct client *client; /* NULL: this pass counts the reply */
     bool booleans;
-    int base; /* of the stack: below the outermost value */
+    int base; /* the stack's height below the outermost value */
     size_t room;
     unsigned steps;
 };
 
 static void reply_value(struct replying *r);
 
-/* True where the reply is counted: a part of it has a text of so many bytes, or 0. Raises an error
- * where the whole has too many, and runs the script's hook. */
+/* True in the pass that counts: adds one part of the reply, whose text has so many bytes. Raises an
+ * error if the reply has become too large, and runs the script's hook. */
 static bool is_counted(struct replying *r, size_t bytes) {
     if (r->client) return false;
     if (bytes > r->room || r->room - bytes < REPLY_PART_BYTES)
@@ -302,7 +303,7 @@ static bool is_counted(struct replying *r, size_t bytes) {
     return true;
 }
 
-/* True with the field on top, where it is of this type. */
+/* Pushes a field of the table on top. True if it has this type; otherwise pops it again. */
 static bool push_typed_field(lua_State *L, const char *name, int type) {
     lua_pushstring(L, name);
     lua_rawget(L, -2);
@@ -317,7 +318,8 @@ static struct slice text_on_top(lua_State *L) {
     return text;
 }
 
-/* A reply of one line: up to the first NUL, and newlines become blanks; reply_error does that. */
+/* Sends a reply of one line. The text ends at the first NUL, and newlines become blanks as in
+ * reply_error. */
 static void reply_line(struct replying *r, bool is_error) {
     struct buffer line;
     if (is_counted(r, lua_objlen(r->L, -1))) return;
@@ -334,7 +336,7 @@ static void reply_line(struct replying *r, bool is_error) {
     buffer_free(&line);
 }
 
-/* Of {map = t} and {set = t}, t on top. */
+/* Sends the table t of {map = t} or {set = t}; t is on top. */
 static void reply_pairs(struct replying *r, bool with_values) {
     int64_t count = 0;
     lua_pushnil(r->L);
@@ -357,7 +359,7 @@ static void reply_pairs(struct replying *r, bool with_values) {
     }
 }
 
-/* Up to the first nil. */
+/* Sends the elements up to the first nil. */
 static void reply_items(struct replying *r) {
     int64_t count = 0;
     for (;; count++) {
@@ -373,7 +375,7 @@ static void reply_items(struct replying *r) {
     }
 }
 
-/* What is no number has the sign that the processor gave it, as in 6.2. */
+/* NaN is sent with the sign that the processor gave it, as in 6.2. */
 static void reply_number(struct client *c, double value) {
     if (isnan(value))
         reply_double_digits(c, signbit(value) ? SLICE("-nan") : SLICE("nan"));
@@ -399,7 +401,7 @@ static void reply_table(struct replying *r) {
     lua_pop(L, 1);
 }
 
-/* As a cast of the processor does it: what does not fit is the least number. */
+/* Converts as a cast on x86-64 does: a number that does not fit becomes the least integer. */
 static int64_t to_integer(double value) {
     if (!(value >= -0x1p63 && value < 0x1p63)) return INT64_MIN;
     return (int64_t)value;
@@ -414,7 +416,7 @@ static void reply_boolean(const struct replying *r, bool value) {
         reply_null(r->client);
 }
 
-/* The value on top, which is popped. */
+/* Sends the value on top and pops it. */
 static void reply_value(struct replying *r) {
     lua_State *L = r->L;
     int type = lua_type(L, -1);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Commands of the debugger: rows of name, letter and handler. Either of the names will do, in
- * letters of any case.
+ * Commands of the debugger: rows of name, letter and handler. A user may give the name or the
+ * letter, in any case.
  *
  * Each command has a thread of Lua of its own, because the script may have filled the stack of the
- * thread that stands. Code that the user gives runs there with a hook, which ends code that runs
- * too long: no hook of the thread that stands runs within its hook.
+ * thread that has stopped. Code that the user gives runs in the command's thread with a hook that
+ * ends it if it runs too long. The stopped thread cannot do that, because it is within its hook,
+ * where Lua runs no other hook of the thread.
  */
 #include "script/debug_commands.h"
 
@@ -21,10 +22,10 @@
 #include "script/sandbox.h"
 
 #define CODE_NAME "@ldb_eval"
-/* What Lua calls values on the stack that are no variables. */
+/* Lua's name for values on the stack that are not variables. */
 #define TEMPORARY "(*temporary)"
 #define LINES_BESIDE 5
-/* Instructions between two looks at the clock. */
+/* The code's instructions between two looks at the clock. */
 #define HOOK_INSTRUCTIONS 100000
 
 struct debug_command {
@@ -73,7 +74,7 @@ static enum debug_verdict run_list(struct debug_session *s, lua_State *L, const 
     if (count > 0 && !parse_number(s, argv[0], &around)) return DEBUG_STAYS;
     if (count > 1 && !parse_number(s, argv[1], &beside)) return DEBUG_STAYS;
     if (around <= 0) around = s->line;
-    /* Nothing is that far away, and sums of these are numbers. */
+    /* No line is farther away, and sums of these do not overflow. */
     if (around > INT32_MAX) around = INT32_MAX;
     if (beside > INT32_MAX) beside = INT32_MAX;
     debug_session_show_lines(s, around, beside < 0 ? -1 : beside);
@@ -98,7 +99,8 @@ static void show_breakpoints(struct debug_session *s) {
         if (debug_lines_take(&s->lines)) debug_session_show_line(s, s->breakpoints[i]);
 }
 
-/* A line to be set, a negative one to be taken away, or 0 for all. */
+/* The argument is a line where to set a breakpoint, a negative line to remove one, or 0 to remove
+ * all. */
 static void change_breakpoint(struct debug_session *s, int64_t line) {
     if (line == 0) {
         s->breakpoint_count = 0;
@@ -132,8 +134,8 @@ static bool is_of_script(const lua_Debug *where) {
     return strcmp(where->source, SANDBOX_SCRIPT_NAME) == 0;
 }
 
-/* The value on top of the command's thread, which is popped. `name` is a variable's; NULL: there is
- * none. */
+/* Shows the value on top of the command's thread, and pops it. `name` is the variable's name; NULL:
+ * the value has none. */
 static void show_value(struct debug_session *s, const char *mark, const char *name) {
     struct buffer *line = debug_line_begin(&s->lines);
     buffer_printf(line, "<%s> ", mark);
@@ -166,7 +168,8 @@ static void show_locals(struct debug_session *s, lua_State *L) {
     if (!found) debug_line(&s->lines, "No local variables in the current context.");
 }
 
-/* Pushes the value of a variable of the function, the last of this name, which hides the others. */
+/* Pushes the value of a variable of the function: of the last with this name, which hides the
+ * others. */
 static bool push_local(lua_State *L, const lua_Debug *where, struct slice wanted) {
     int last = 0;
     const char *name;
@@ -177,7 +180,8 @@ static bool push_local(lua_State *L, const lua_Debug *where, struct slice wanted
     return last && lua_getlocal(L, where, last);
 }
 
-/* That of the innermost function that has it, KEYS or ARGV, onto the thread's stack. */
+/* Pushes the value of a variable of the innermost function that has it, or KEYS or ARGV, onto the
+ * command's stack. */
 static bool push_variable(lua_State *L, lua_State *thread, struct slice name) {
     lua_Debug where;
     for (int level = 0; lua_getstack(L, level, &where); level++) {
@@ -202,7 +206,7 @@ static enum debug_verdict run_print(struct debug_session *s, lua_State *L, const
     return DEBUG_STAYS;
 }
 
-/* Functions of other texts, and those of C, are passed over. */
+/* Shows the calls that lead here; functions of other texts, and functions in C, are left out. */
 static enum debug_verdict run_trace(struct debug_session *s, lua_State *L, const struct slice *argv,
                                     int count) {
     lua_Debug where;
@@ -238,18 +242,19 @@ static enum debug_verdict run_maxlen(struct debug_session *s, lua_State *L,
 
 /* ---- running code ---- */
 
-/* Of the code that runs. The limit may be any number of milliseconds. */
+/* The hook of the code that runs. The limit may be any number of milliseconds. */
 static int64_t code_begun_nsec, code_limit_msec;
 
 static void code_hook(lua_State *L, lua_Debug *where) {
     if ((clock_monotonic_nsec() - code_begun_nsec) / 1000000 < code_limit_msec) return;
-    lua_sethook(L, code_hook, LUA_MASKCOUNT, 1); /* again, where it is caught */
+    lua_sethook(L, code_hook, LUA_MASKCOUNT, 1); /* again, if the code catches the error */
     engine_spread_hook(code_hook, LUA_MASKCOUNT, 1);
     lua_pushliteral(L, "the code has run as long as lua-time-limit allows");
     lua_error(L);
 }
 
-/* As an expression, or else as a chunk: the function, or an error, on top. */
+/* Compiles the text as an expression, or else as a chunk. Leaves the function, or an error, on top.
+ */
 static bool load_code(lua_State *thread, const struct slice *words, int count) {
     struct buffer code;
     buffer_init(&code, MEMORY_OTHER);
@@ -269,7 +274,7 @@ static bool load_code(lua_State *thread, const struct slice *words, int count) {
     return loaded;
 }
 
-/* A text as it is, anything else as `print` shows it. */
+/* Shows a string as it is, any other value as `print` shows it. */
 static void show_error(struct debug_session *s) {
     struct buffer *line = debug_line_begin(&s->lines);
     struct slice text = {NULL, 0};
@@ -282,8 +287,7 @@ static void show_error(struct debug_session *s) {
     debug_line_end_cut(&s->lines);
 }
 
-/* Calls the function below its arguments on the command's thread, while Lua's memory has its limit.
- */
+/* Calls the function below its arguments in the command's thread, with Lua's memory limited. */
 static bool run_code(struct debug_session *s, int count, int results) {
     engine_let_go();
     int status = lua_pcall(s->thread, count, results, 0);
@@ -304,7 +308,7 @@ static enum debug_verdict run_eval(struct debug_session *s, lua_State *L, const 
     return DEBUG_STAYS;
 }
 
-/* By redis.pcall, which shows what it does as it would for the script. */
+/* Runs a command by redis.pcall, which shows the call and its reply as it does for the script. */
 static enum debug_verdict run_redis(struct debug_session *s, lua_State *L, const struct slice *argv,
                                     int count) {
     lua_State *thread = s->thread;
@@ -359,7 +363,7 @@ static bool is_named(const struct debug_command *row, struct slice word) {
            (word.length == 1 && string_lower(word.bytes[0]) == row->name[0]);
 }
 
-/* NULL: no row takes it. */
+/* NULL if there is no such command. */
 static const struct debug_command *row_of(struct slice word, int count) {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct debug_command *row = &rows[i];
@@ -382,7 +386,7 @@ enum debug_verdict debug_command_run(struct debug_session *s, struct lua_State *
     int room = lua_checkstack(s->thread, count + LUA_MINSTACK);
     ASSERT(room);
     enum debug_verdict verdict = row->run(s, L, argv + 1, count);
-    lua_pop(L, 1); /* the thread */
+    lua_pop(L, 1); /* the command's thread */
     s->thread = NULL;
     return verdict;
 }

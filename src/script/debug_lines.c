@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lines of a debugging session. An array says how many it has before the first: so they are kept
- * until it is sent.
+ * Lines of a debugging session. They are sent as an array, whose count comes before its first
+ * element, so they are kept until the whole array is sent.
  */
 #include "script/debug_lines.h"
 
@@ -32,7 +32,7 @@ void debug_line_add(struct debug_lines *lines, struct slice text) {
     buffer_append(&lines->line, text.bytes, text.length < room ? text.length : room);
 }
 
-/* True where the line was longer. */
+/* Returns true if the line was longer. */
 static bool cut_line(struct buffer *line, size_t most) {
     if (line->length <= most) return false;
     line->length = most;
@@ -40,7 +40,7 @@ static bool cut_line(struct buffer *line, size_t most) {
     return true;
 }
 
-/* A status is one line: what would end it becomes a blank. */
+/* A line is sent as a status, so characters that would end the status become blanks. */
 static void add_line(struct debug_lines *lines) {
     struct buffer *line = &lines->line;
     for (size_t i = 0; i < line->length; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Replies as text. A capture's forms are put behind ours, which write and hand on. The capture
- * knows the groups that are open.
+ * Replies as text. The forms here stand in front of the capture's own: each writes its value as
+ * text and hands it on. The capture knows the groups that are open.
  */
 #include "script/debug_reply.h"
 
@@ -26,7 +26,7 @@ static const char *group_brackets(enum capture_group kind, bool closing) {
     return closing ? "]" : "[";
 }
 
-/* Before each value. */
+/* Called before each value. */
 static void write_separator(const struct capture *capture) {
     const struct capture_level *level = capture_innermost(capture);
     if (!level || !level->seen) return;
@@ -84,7 +84,7 @@ static void debug_take_group(struct capture *capture, enum capture_group kind, i
 
 static void debug_take_group_end(struct capture *capture, enum capture_group kind) {
     write_text(group_brackets(kind, true));
-    if (kind == CAPTURE_ATTRIBUTE) write_text(" "); /* the value that it is about follows */
+    if (kind == CAPTURE_ATTRIBUTE) write_text(" "); /* the described value follows */
     copy.inner->group_end(capture, kind);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A session's script, its lines and breakpoints.
+ * A debugging session's script, its lines and its breakpoints.
  */
 #include "script/debug_session.h"
 
@@ -7,7 +7,7 @@
 
 #include "script/sandbox.h"
 
-/* Empty lines at the end are none. */
+/* Empty lines at the end of the text are not counted. */
 static void find_lines(struct debug_session *s, struct slice text) {
     size_t newlines = 0;
     while (text.length && text.bytes[text.length - 1] == '\n') text.length--;
@@ -20,7 +20,7 @@ static void find_lines(struct debug_session *s, struct slice text) {
         if (text.bytes[i] == '\n') s->line_begins[s->line_count++] = (uint32_t)(i + 1);
 }
 
-/* One that there is, from 1 on. */
+/* Returns the text of a line, which must exist; the first is 1. */
 static struct slice line_at(const struct debug_session *s, int line) {
     size_t begin = s->line_begins[line - 1];
     size_t end = line < s->line_count ? s->line_begins[line] - 1 : s->text.length;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Values as text. Tables are read raw; one that holds itself ends at a depth, and one that holds
- * others many times over ends with the room for the text.
+ * Lua values as text. Tables are read raw. A table that holds itself ends at a depth; a table that
+ * holds others many times ends when the room for the text is full.
  */
 #include "script/debug_text.h"
 
@@ -9,7 +9,8 @@
 #include "base/panic.h"
 #include "script/sandbox.h"
 
-/* A key, its value, the table behind a proxy, a copy. */
+/* The places that a table takes on the stack: a key, its value, the table behind a proxy, a copy.
+ */
 #define PLACES 5
 
 static void append_value(struct buffer *out, lua_State *L, int depth, size_t most);
@@ -22,7 +23,7 @@ static void append_string(struct buffer *out, lua_State *L, size_t most) {
     buffer_append_quoted(out, text);
 }
 
-/* Whether the keys come as 1, 2, 3 ... */
+/* Whether lua_next gives the keys as 1, 2, 3 ... */
 static bool is_list(lua_State *L) {
     lua_Number expected = 1;
     lua_pushnil(L);
@@ -36,7 +37,7 @@ static bool is_list(lua_State *L) {
     return true;
 }
 
-/* The table on top. */
+/* Writes the table on top. */
 static void append_table(struct buffer *out, lua_State *L, int depth, size_t most) {
     bool list = is_list(L), first = true;
     buffer_append_char(out, '{');
@@ -64,7 +65,7 @@ static void append_address(struct buffer *out, lua_State *L) {
     buffer_printf(out, "\"%s@%p\"", lua_typename(L, lua_type(L, -1)), address);
 }
 
-/* The value on top, which is popped. */
+/* Writes the value on top, and pops it. */
 static void append_value(struct buffer *out, lua_State *L, int depth, size_t most) {
     int room = lua_checkstack(L, PLACES);
     ASSERT(room);
@@ -88,7 +89,7 @@ static void append_value(struct buffer *out, lua_State *L, int depth, size_t mos
 
 struct lua_State *debug_text_thread(struct lua_State *L) {
     lua_State *thread = lua_newthread(L);
-    lua_sethook(thread, NULL, 0, 0); /* it has L's otherwise */
+    lua_sethook(thread, NULL, 0, 0); /* a new thread inherits L's hook */
     return thread;
 }
 

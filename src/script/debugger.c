@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Sessions of the debugger.
  *
- *   off --EVAL--> runs --a line to stop at, or its time is up--> stands
+ *   off --EVAL--> runs --a line to stop at, or the time limit--> stopped
  *    ^             | ^                                             |
  *    |             | `--- step, continue; or the client is gone ---+
  *    |             |                                               |
- *    `- its end ---+------- ends <------ abort, no protocol -------'
+ *    `- its end ---+------- ends <---- abort, protocol error ------'
  *
- * While it stands the client's commands are read and answered within the hook that Lua calls before
- * each line. Once the client is gone the script runs on without a stop, as far as its time allows:
- * in a session by SYNC it is not to be left half done. A script that is to end gets an error at its
- * next instruction, and again at each one after that: no pcall of it survives that.
+ * While the script is stopped, the client's commands are read and answered within the hook that Lua
+ * calls before each line. Once the client is gone, the script runs on without a stop until its time
+ * limit, because a script in a SYNC session must not be left half done. A script that is to end
+ * gets an error at its next instruction, and again at each later one, so that no pcall of it
+ * survives.
  *
  * Invariants
- *  1. One session is on in a process at most; the server's own is on within one call.
- *  2. A child runs this call and nothing else of the server: no other client is told of anything
- *     (client_keep_in_child), and nothing is handed to log or replicas.
- *  3. No error of Lua leaves a function here but the hook.
+ *  1. A process has at most one session at a time; a session in the server itself lives within one
+ *     call.
+ *  2. A child runs this call and nothing else of the server: it sends nothing to other clients
+ *     (client_keep_in_child), and nothing to the log or to replicas.
+ *  3. No function here but the hook raises an error of Lua to its caller.
  */
 #include "script/debugger.h"
 
@@ -40,21 +42,21 @@
 #include "script/engine.h"
 #include "script/sandbox.h"
 
-/* Instructions between two looks at the clock. */
+/* The script's instructions between two looks at the clock. */
 #define HOOK_INSTRUCTIONS 100000
-/* Of a call so many arguments are shown. */
+/* At most so many arguments of a call are shown. */
 #define ARGUMENTS_SHOWN 10
 
 static bool on;
 static struct debug_session session;
-static bool gone;          /* nobody is there any more to debug */
-static const char *ends;   /* the error by which the script ends; NULL: it goes on */
-static int64_t begun_nsec; /* when the script went on */
-static unsigned children;  /* sessions that are in a child */
+static bool gone;          /* the client's connection has ended */
+static const char *ends;   /* the error that ends the script; NULL: it goes on */
+static int64_t begun_nsec; /* when the script began to run after its last stop */
+static unsigned children;  /* forked sessions that still run */
 
-/* ---- who wants one ---- */
+/* ---- which clients have asked for a session ---- */
 
-/* Addresses that stand for a mode in the client's place. */
+/* The state of a client that has asked for a session points to one of these two marks. */
 static char forked_mark, sync_mark;
 
 void debugger_set(struct client *c, enum debugger_mode mode) {
@@ -79,7 +81,8 @@ struct client_state debugger_client_state = {
 
 /* ---- begin and end ---- */
 
-/* In a child these signals are the parent's affair. */
+/* Whether a signal asks the server to stop. In a child this is false: the parent handles the
+ * signals. */
 static bool is_interrupted(void) { return !child_here() && signals_shutdown_requested(); }
 
 static void open_session(struct client *c, struct slice text) {
@@ -93,7 +96,7 @@ const struct child_kind debugger_child = {.beside = true};
 
 static void child_ended(const struct child_end *end, void *unused) { children--; }
 
-/* True in the child. */
+/* Forks. True in the child. */
 static bool fork_session(struct call *call) {
     struct client *c = call->client;
     const struct child_job job = {.kind = &debugger_child,
@@ -119,7 +122,8 @@ static bool fork_session(struct call *call) {
     return pid == 0;
 }
 
-/* What has been replied must leave first; and the session's lines leave at once. */
+/* Earlier replies must be sent before a session begins, because the session writes its lines to the
+ * socket at once. */
 bool debugger_begin(struct call *call, struct slice text) {
     struct client *c = call->client;
     ASSERT(!on);
@@ -162,9 +166,9 @@ void debugger_end(struct call *call) {
 
 bool debugger_is_on(void) { return on; }
 
-/* ---- where it stops ---- */
+/* ---- where the script stops ---- */
 
-/* Why here; NULL: not here. */
+/* The reason to stop here; NULL: the script does not stop here. */
 static const char *reason_to_stop(const lua_Debug *where) {
     if (where->event == LUA_HOOKCOUNT) {
         int64_t ran_msec = (clock_monotonic_nsec() - begun_nsec) / 1000000;
@@ -175,7 +179,7 @@ static const char *reason_to_stop(const lua_Debug *where) {
     return session.stepping ? "step over" : NULL;
 }
 
-/* Until the script is to go on, or to end. */
+/* Reads and answers the client's commands until the script is to go on, or to end. */
 static void session_speak(lua_State *L) {
     for (;;) {
         enum debug_verdict verdict = DEBUG_STAYS;
@@ -214,7 +218,8 @@ static bool is_in_script(lua_State *L, lua_Debug *where) {
     return lua_getinfo(L, "Sl", where) && strcmp(where->source, SANDBOX_SCRIPT_NAME) == 0;
 }
 
-/* Code that the script has compiled has no lines to show, but its time is up as well. */
+/* Code that the script has compiled itself has no lines to show, but the time limit applies to it.
+ */
 static void debugger_hook(lua_State *L, lua_Debug *where) {
     if (!ends) {
         bool shown = is_in_script(L, where);
@@ -237,7 +242,7 @@ void debugger_attach(struct lua_State *L, int64_t time_limit_msec) {
     lua_sethook(L, debugger_hook, LUA_MASKLINE | LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
 }
 
-/* ---- what is shown while it runs ---- */
+/* ---- what is shown while the script runs ---- */
 
 bool debugger_shows(void) { return on && session.stepping; }
 

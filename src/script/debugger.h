@@ -32,9 +32,10 @@ void debugger_set(struct client *c, enum debugger_mode mode);
 enum debugger_mode debugger_mode_of(const struct client *c);
 /* Whether the client still waits for replies, which would arrive among the lines of a session. */
 bool debugger_must_wait(const struct client *c);
-/* Forgets what a client that closes has asked for. */
-extern const struct child_kind debugger_child;    /* a session in a child; for server/shutdown */
-extern struct client_state debugger_client_state; /* for server/wiring */
+/* The kind of child that runs a forked session; for server/shutdown. */
+extern const struct child_kind debugger_child;
+/* The mode that a client has asked for, which ends with the client; for server/wiring. */
+extern struct client_state debugger_client_state;
 
 /* Begins the session that the call's client has asked for; `text` is the script. True if the
  * session is in this process: the caller runs the script and then calls debugger_end. False if it

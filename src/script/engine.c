@@ -1,41 +1,43 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The door into Lua, its allocator on base/memory, and its collector.
+ * The only entry into Lua, its allocator on base/memory, and its collector.
  *
- * The door. engine_enter is a lua_pcall of `entry_run`, which stands at the bottom of the stack as
- * the handler of errors does: nothing that it does before that call allocates. What Lua itself
- * allocates after a protected call has failed are texts of errors: one is Lua's own for good, the
- * other is kept here (ERROR_IN_HANDLER).
+ * Entry. engine_enter is a lua_pcall of `entry_run`. That function and the handler of errors stand
+ * at the bottom of the stack, so nothing before the lua_pcall allocates. After a protected call has
+ * failed, Lua itself allocates only texts of errors. Lua keeps one of the two for good; the other
+ * is kept here (ERROR_IN_HANDLER).
  *
- * The allocator. Lua tells the size of each block when it resizes or frees it, so `used` is exact
- * and costs nothing. A block that shrinks is never refused: Lua counts on that. A state that has
- * been parted with has an allocator of its own, which only frees: from any thread. A script's small
- * tables and texts are garbage when it ends, and the next one makes the same again. So small blocks
- * that are freed are kept for what is asked for next: a bounded number, in a list for each size. A
- * sanitizer is to see what becomes of each block: under one nothing is kept.
+ * Allocator. Lua tells the size of each block when it resizes or frees the block, so `used` is
+ * exact and costs nothing. A block that shrinks is never refused, because Lua counts on that. A
+ * state that was given up (engine_part_with) gets another allocator, which may free from any
+ * thread. When a script ends, its small tables and texts are garbage, and the next script allocates
+ * the same sizes again. Therefore freed small blocks are kept for later requests: a bounded number,
+ * in one list for each size. Under a sanitizer none is kept, so that the sanitizer sees the end of
+ * each block.
  *
- * The collector. Lua's own would be started by its size alone. Here it rests, and
+ * Collector. Lua's own collector would start by the size of its memory alone. Here it rests, and
+ * works only
  *
- *   between scripts  a cycle begins when `used` has grown by growth_of() since the last one ended.
- *                    As long as it lasts each script pays, after its end, for steps in proportion
- *                    to what it allocated, such that the cycle ends before half of the room is
- *                    used;
- *   in a script      that alone has allocated growth_of(), everything is collected where Lua next
- *                    looks for its collector. The allocator asks for that (collect_soon): it may
- *                    not collect itself, because Lua is in the midst of something, but it may set
- *                    when Lua does. Then Lua's collector rests again, and the allocator asks anew
- *                    when `used` has grown by growth_of() from the least that it has been since
- *                    (pace.least): Lua's own pause is in whole percents, and near the limit
- *                    growth_of() is less than one. At the script's end all of it is collected, if
- *                    it is still that much.
+ *   between scripts  A cycle begins when `used` has grown by growth_of() since the last cycle
+ *                    ended. During a cycle each script pays, after its end, for steps in
+ *                    proportion to what it allocated, such that the cycle ends before half of the
+ *                    room is used.
+ *   in a script      A script that alone has allocated growth_of() is collected in: the allocator
+ *                    asks Lua to collect everything when Lua next looks for its collector
+ *                    (collect_soon). The allocator cannot collect itself, because Lua is in the
+ *                    midst of an operation. Then Lua's collector rests again. The allocator asks
+ *                    anew when `used` has grown by growth_of() from its least value since then
+ *                    (pace.least). Lua's own pause does not serve for this: it is in whole
+ *                    percents, and near the limit growth_of() is less than one percent. When the
+ *                    script ends, everything is collected if `used` is still that large.
  *
- * growth_of() is as much again as is used, or a part of the room below the limit where that is
- * less, but at least a 256th of what is used: so nothing is collected at a higher price than some
- * 256 bytes that are looked at for each that was allocated, and 2 or 3 until the limit is near.
+ * growth_of() is as much as is used, or half of the room below the limit if that is less, but at
+ * least a 256th of what is used. So the collector looks at 2 or 3 bytes for each byte allocated
+ * until the limit is near, and never at more than some 256.
  *
  * Invariants
- *  1. `used` counts what Lua holds, without the spare blocks; these are of MEMORY_LUA.
- *  2. Lua holds no more than the limit but by engine_hold, engine_lift_limit, or a limit that was
- *     lowered.
+ *  1. `used` counts what Lua holds, without the spare blocks, whose memory is also of MEMORY_LUA.
+ *  2. Lua holds more than the limit only by engine_hold, by engine_lift_limit, or because the limit
+ *     was lowered.
  *  3. Outside engine_enter the collector rests, and `gate` is not above the limit.
  */
 #include "script/engine.h"
@@ -52,36 +54,36 @@
 #include "metric/row.h"
 #include "option/option.h"
 
-/* Blocks of a list are as large as this times its number. base/memory gives no other sizes where
- * they are that small, so it frees one rightly that it is told any size of. */
+/* The blocks of a list are as large as its number times this. base/memory has no other sizes among
+ * blocks that small, so a block may be freed with any size that belongs to its list. */
 #define SPARE_STEP ((size_t)16)
-/* Of each list: more than the collector frees at a time where the state holds its libraries and
- * small scripts. A megabyte in all. */
+/* The bound of each list, a megabyte for all: more than the collector frees at a time while the
+ * state holds only its libraries and small scripts. */
 #define SPARE_BYTES_MAX ((size_t)64 << 10)
-#ifdef EVENKEEL_SANITIZER /* which is to see each block's end: there are no lists */
+#ifdef EVENKEEL_SANITIZER /* no lists, so that a sanitizer sees the end of each block */
 #define SPARE_LISTS 0
 #else
 #define SPARE_LISTS 16
 #endif
 
-/* What Lua says of an error in a handler of errors. It makes the text when no call is protected any
- * more, unless it is there. */
+/* Lua's text for an error in a handler of errors. Lua makes this string when no call is protected
+ * any more, unless the string exists already. */
 #define ERROR_IN_HANDLER "error in error handling"
-/* Lua's own settings of the collector, which scripts see. */
+/* Lua's default settings of the collector, which scripts see. */
 #define COLLECTOR_PAUSE 200
 #define COLLECTOR_STEPS 200
-/* A step of the collector is as much work, in bytes, as this times its setting. */
+/* A step of the collector does this many bytes of work times its setting. */
 #define STEP_UNIT 10
 #define STEPS_MAX 100000000
-/* Lua's collector, once it has ended a cycle, does not begin the next one by itself. */
+/* With this pause Lua's collector does not begin the next cycle by itself. */
 #define PAUSE_FOREVER 1000000
-/* So little garbage is left alone, and so little that is owed. */
+/* Less garbage than this is not collected, and a smaller debt is not paid. */
 #define GROWTH_MIN ((size_t)16 << 10)
 #define OWED_MIN ((size_t)1 << 10)
-/* Growth is at least so small a part of what is used. */
+/* The growth before a collection is at least this fraction (1/256) of what is used. */
 #define GROWTH_PART_MIN 256
 
-/* What stands at the bottom of the stack for good: a function or nil, and `entry_run`. */
+/* The permanent bottom of the stack: the handler of errors or nil, and `entry_run`. */
 enum { DESCRIBE_AT = 1, ENTER_AT, STACK_BOTTOM = ENTER_AT };
 
 struct engine {
@@ -89,19 +91,19 @@ struct engine {
     int handler; /* DESCRIBE_AT; 0: errors stay as they are */
 };
 
-static size_t used;           /* by states that the main thread uses */
-static atomic_size_t leaving; /* by those that it has parted with */
+static size_t used;           /* bytes of the states that are in use */
+static atomic_size_t leaving; /* bytes of the states that were given up */
 static int64_t limit;
 static unsigned held;
-static bool lifted;             /* the limit, for the entry that is on */
+static bool lifted;             /* the limit is lifted for the entry that runs */
 static bool lacked;             /* memory was refused since the last entry began */
-static size_t last_growth;      /* by the last entry; SIZE_MAX where that was collected in */
-static size_t gate;             /* `used` grows up to here without a further look */
+static size_t last_growth;      /* of `used` by the last entry; SIZE_MAX if it was collected in */
+static size_t gate;             /* an allocation up to this value of `used` needs no check */
 static lua_State *entered_main; /* of the engine that is entered; NULL: none is */
 static struct {
     void (*run)(lua_State *L, void *context);
     void *context;
-} entry; /* what it is entered for */
+} entry; /* what engine_enter was called with */
 static struct {
     lua_Hook hook; /* NULL: each thread keeps its own */
     int mask, count;
@@ -110,25 +112,25 @@ static bool (*test_refusal)(size_t size);
 
 static struct {
     size_t live;     /* `used` when the last cycle ended */
-    size_t due;      /* and where the next one begins */
-    size_t trigger;  /* where the script that runs is to be collected in */
-    size_t least;    /* of `used` since the script was last to be collected in; 0: it was not */
-    size_t worth;    /* engine_has_room has found nothing to free below this */
-    size_t owed;     /* bytes that were allocated since the cycle's last step */
-    size_t rate;     /* bytes of work for each of them */
-    bool cycle;      /* one is on, for all that is known */
-    bool collecting; /* Lua collects in the script that runs */
-    bool suspended;  /* but not now */
-    bool asked;      /* Lua may not have collected since it was last to */
-    bool touched;    /* by the script: nothing is known of it */
-    bool collected;  /* everything, during the entry that is on */
+    size_t due;      /* value of `used` at which the next cycle begins */
+    size_t trigger;  /* value of `used` at which the running script is collected in */
+    size_t least;    /* least `used` since Lua was last asked to collect in it; 0: not asked */
+    size_t worth;    /* below this `used` engine_has_room has found no garbage */
+    size_t owed;     /* bytes allocated since the cycle's last step */
+    size_t rate;     /* bytes of work for each byte owed */
+    bool cycle;      /* a cycle has begun and is not known to have ended */
+    bool collecting; /* the running script is collected in */
+    bool suspended;  /* the collector is suspended (engine_suspend_collector) */
+    bool asked;      /* Lua may not have collected since it was last asked */
+    bool touched;    /* the script has changed the collector: its state is unknown */
+    bool collected;  /* everything was collected in the entry that runs */
 } pace;
 
 struct spare {
     struct spare *next;
 };
 
-/* The main thread's. */
+/* Only the main thread uses the lists. */
 static struct {
     struct spare *first;
     size_t bytes;
@@ -155,7 +157,8 @@ void engine_set_refusal(bool (*refuses)(size_t size)) {
 
 /* ---- when to collect ---- */
 
-/* How far `bytes` may grow until they are collected: into half of the room below the limit. */
+/* How many bytes may be allocated before `bytes` are collected. The essay above has the rule; the
+ * result is at least GROWTH_MIN. */
 static size_t growth_of(size_t bytes) {
     size_t most = engine_bytes_max(), all = engine_bytes();
     size_t room = all < most ? (most - all) / 2 : 0, least = bytes / GROWTH_PART_MIN;
@@ -177,8 +180,8 @@ static void note_collected(void) {
     set_due();
 }
 
-/* Marking and sweeping takes about 1.3 of what there is, and must be done while half of the growth
- * that is left is allocated. */
+/* A cycle is about 1.3 bytes of work for each byte used. All of it must be done while half of the
+ * growth that is left is allocated. */
 static void begin_cycle(void) {
     pace.cycle = true;
     pace.owed = 0;
@@ -187,16 +190,16 @@ static void begin_cycle(void) {
 
 static void stop_collector(lua_State *L) { lua_gc(L, LUA_GCSTOP, 0); }
 
-/* The script is to be collected in when it has allocated growth_of() from here on. */
+/* The running script is collected in once it has allocated growth_of() from here on. */
 static void set_trigger(void) {
     pace.collecting = pace.asked = false;
     pace.least = 0;
     pace.trigger = bytes_after(used, growth_of(used));
-    gate = 0; /* it may be above that */
+    gate = 0; /* `gate` may be above the trigger */
 }
 
-/* Where Lua next looks for its collector it collects everything, in one step. This only sets
- * numbers: the allocator may do so at any time. */
+/* Makes Lua collect everything, in one step, when it next looks for its collector. This only sets
+ * numbers, so the allocator may do it at any time. */
 static void collect_soon(lua_State *L) {
     pace.collecting = pace.asked = true;
     pace.least = used;
@@ -207,7 +210,7 @@ static void collect_soon(lua_State *L) {
 }
 
 static void collect_all(lua_State *L) {
-    engine_hold(); /* Lua's table of strings shrinks into a new one */
+    engine_hold(); /* Lua shrinks its table of strings into a new block */
     lua_gc(L, LUA_GCCOLLECT, 0);
     engine_let_go();
     note_collected();
@@ -215,7 +218,7 @@ static void collect_all(lua_State *L) {
     stop_collector(L);
 }
 
-/* Enough for looking at everything. */
+/* Whether enough was allocated since the last cycle to make a collection worthwhile. */
 static bool may_have_garbage(void) {
     return used > pace.live && used - pace.live > used / GROWTH_PART_MIN;
 }
@@ -230,7 +233,7 @@ static void pay_owed(lua_State *L) {
     stop_collector(L);
 }
 
-/* The entry has ended that began when so much was used. */
+/* Called when an entry ends. `before` and `trigger` are `used` and pace.trigger when it began. */
 static void settle_trigger(lua_State *L, size_t before, size_t trigger) {
     bool unknown = pace.collecting || pace.touched;
     last_growth = unknown || pace.collected ? SIZE_MAX : used > before ? used - before : 0;
@@ -303,7 +306,7 @@ void engine_register(void) {
 
 static size_t spare_list(size_t size) { return (size + SPARE_STEP - 1) / SPARE_STEP; }
 
-/* NULL where there is none of this size, which is not 0. */
+/* `size` is not 0. NULL if there is no spare block of this size. */
 static inline void *take_spare(size_t size) {
     size_t list = spare_list(size);
     if (list > SPARE_LISTS || !spares[list].first) return NULL;
@@ -313,7 +316,7 @@ static inline void *take_spare(size_t size) {
     return block;
 }
 
-/* False where the block is to be freed. */
+/* False if the caller must free the block. */
 static inline bool keep_spare(void *block, size_t size) {
     size_t list = spare_list(size);
     if (list > SPARE_LISTS || spares[list].bytes + 1 > SPARE_BYTES_MAX) return false;
@@ -345,8 +348,8 @@ static void set_gate(void) {
     if (test_refusal) gate = 0;
 }
 
-/* Whether Lua gets so many bytes more. Behind the gate: where the limit is, or a script is to be
- * collected in. */
+/* Whether Lua gets so many more bytes. Only called beyond `gate`: at the limit, or where the
+ * running script is to be collected in. */
 static bool engine_grants(size_t more) {
     size_t most = engine_bytes_max(), all = engine_bytes();
     bool refused = test_refusal && entered_main && !held && test_refusal(more);
@@ -360,12 +363,12 @@ static bool engine_grants(size_t more) {
     return true;
 }
 
-/* Less is used. What Lua has collected shows here, and nowhere else. */
+/* Notes that less is used. This is the only place that sees what Lua has collected. */
 static inline void note_freed(size_t bytes) {
     used -= bytes;
     if (__builtin_expect(used >= pace.least, 1)) return;
     pace.least = used;
-    gate = 0; /* the next allocation finds where the script is to be collected in again */
+    gate = 0; /* the next allocation computes the trigger again */
 }
 
 /* lua_Alloc: `block` is NULL exactly where `old_size` is 0. */
@@ -390,7 +393,8 @@ static void *engine_allocate(void *context, void *block, size_t old_size, size_t
     return grown;
 }
 
-/* The same of a state that is only freed: the little that lua_close asks for it gets. */
+/* lua_Alloc of a state that was given up, which is only freed: lua_close gets the little that it
+ * asks for. */
 static void *engine_release(void *context, void *block, size_t old_size, size_t size) {
     atomic_fetch_add_explicit(&leaving, size - old_size, memory_order_relaxed);
     if (size)
@@ -401,7 +405,7 @@ static void *engine_release(void *context, void *block, size_t old_size, size_t 
 
 /* ---- engines ---- */
 
-/* No error comes here: engine_enter is the only way in. */
+/* lua_atpanic: not reached, because engine_enter is the only way in. */
 static int on_panic(lua_State *L) {
     const char *text = lua_tostring(L, -1);
     PANIC("an error of Lua that nobody catches: %s", text ? text : "(no text)");
@@ -492,7 +496,7 @@ void engine_collect(struct engine *e) {
 void engine_lift_limit(void) {
     lifted = true;
     set_trigger();
-    engine_hold(); /* nor is memory refused that the system has */
+    engine_hold(); /* so that no memory is refused that the system has */
 }
 
 bool engine_has_room(struct lua_State *L) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gates of scripts: what their calls are asked beside others' questions, and what others may run
- * while one takes too long.
+ * Gates of scripts: which calls of a script are refused, and which calls of clients are refused
+ * while a script runs longer than its time limit.
  */
 #include "script/gates.h"
 
@@ -64,7 +64,7 @@ struct gate script_gate_chance = {
 
 static bool wants_memory(const struct call *call) { return call->command->flags & COMMAND_DENYOOM; }
 
-/* What a script does that has begun to write is not to be half done. */
+/* This gate is open once a script has written, so that the script is not left half done. */
 struct gate script_gate_memory = {
     .origins = GATE_FROM(CALL_SCRIPT),
     .stops = wants_memory,
@@ -74,8 +74,8 @@ static bool argument_begins(const struct call *call, char letter) {
     return call->argc == 2 && call->argv[1].length && (call->argv[1].bytes[0] | 0x20) == letter;
 }
 
-/* What ends a script must run, and what a connection needs to get as far as that: 6.2 looks at the
- * first letter of SHUTDOWN NOSAVE and SCRIPT KILL alone. */
+/* Commands that end a script must run, and those that a connection needs before it can send them.
+ * Of SHUTDOWN NOSAVE and SCRIPT KILL only the first letter of the argument counts, as in 6.2. */
 static bool not_while_busy(const struct call *call) {
     const char *name = call->command->name;
     if (call->command->flags & COMMAND_WHILE_BUSY) return false;

@@ -3,22 +3,23 @@
  *
  * Scripts are foreign code: each argument of each function may be anything. All four libraries
  * keep these rules:
- *  1. Memory comes from the state (userdata, strings, tables), nothing else: what a script takes is
- *     counted, an error that jumps away loses nothing, and there is no size to compute twice.
+ *  1. Memory comes from the Lua state (userdata, strings, tables) and from nothing else. So the
+ *     memory that a script takes is counted, an error that jumps away leaks nothing, and no size is
+ *     computed twice.
  *  2. No recursion whose depth a script or its bytes choose. The Lua stack is the only stack, asked
  *     for by lua_checkstack, which stops at some 8,000 slots. A finalizer may run in the midst of a
- *     call and call again: so frames are small, too.
- *  3. A number becomes an integer by the functions below alone; a length is compared with what is
+ *     call and call the library again, so frames are small, too.
+ *  3. A number becomes an integer only by the functions below. A length is compared with what is
  *     left, never added to a position first.
  *  4. Tables are read and written raw: no metamethod runs within a library.
- *  5. A large buffer costs more to make than to fill. So one that is finished stands in a weak
- *     table until the next call needs one, or the collector takes it; who takes it takes it out.
- *  6. What they make has a bound, LIB_RESULT_MAX; a table that holds itself twice can reach it with
- *     hundreds of millions of values, so loops over values run the script's hook (lib_step).
+ *  5. A large buffer costs more to make than to fill. So a finished buffer stays in a weak table
+ *     until the next call takes it out of the table, or the collector frees it.
+ *  6. A result is bounded by LIB_RESULT_MAX. A table that holds itself twice can reach the bound
+ *     with hundreds of millions of values, so loops over values run the script's hook (lib_step).
  */
 #include "script/lib_internal.h"
 
-/* Its address is the registry's key of the weak table. */
+/* The address of this is the registry's key of the weak table. */
 static const char last_buffer;
 
 void lib_open(lua_State *L) {
@@ -31,7 +32,7 @@ void lib_open(lua_State *L) {
     lua_rawset(L, LUA_REGISTRYINDEX);
 }
 
-/* Pushes the table and what stands in it. */
+/* Pushes the weak table and the buffer in it, or nil. */
 static void *push_last_buffer(lua_State *L) {
     lua_pushlightuserdata(L, (void *)&last_buffer);
     lua_rawget(L, LUA_REGISTRYINDEX);
@@ -39,7 +40,7 @@ static void *push_last_buffer(lua_State *L) {
     return lua_touserdata(L, -1);
 }
 
-/* Pushes a userdata of at least `size` bytes: of how many, is written there. */
+/* Pushes a userdata of at least `*size` bytes, and sets `*size` to the size that it has. */
 static void *push_buffer(lua_State *L, size_t *size) {
     void *last = push_last_buffer(L);
     size_t found = last ? lua_objlen(L, -1) : 0;
@@ -54,7 +55,8 @@ static void *push_buffer(lua_State *L, size_t *size) {
     return last;
 }
 
-/* The buffer in `slot` is used no more. */
+/* Puts the buffer in `slot`, which is not used any more, into the weak table if it is the larger
+ * one. */
 static void leave_buffer(lua_State *L, int slot) {
     if (!lua_checkstack(L, 3)) return;
     push_last_buffer(L);
@@ -101,7 +103,8 @@ void lib_check_stack(lua_State *L, int slots, const char *what) {
     lib_error(L, "stack overflow (%s)", what);
 }
 
-/* `level` is that of who has called the library's function; a result that is counted has nobody. */
+/* `level` is that of the function that has called the library's. There is none while a result is
+ * counted. */
 static void run_hook(lua_State *L, int level) {
     lua_Debug caller;
     if (!lua_getstack(L, level, &caller) && !lua_getstack(L, level - 1, &caller)) return;
@@ -114,7 +117,8 @@ static int run_hook_apart(lua_State *L) {
     return 0;
 }
 
-/* Where the function has filled the part of the stack that it may have, another gets one. */
+/* If the function has filled the part of the stack that it may have, the hook runs in another
+ * function, which gets a part of its own. */
 void lib_run_hook(lua_State *L) {
     if (!lua_gethook(L) || !(lua_gethookmask(L) & LUA_MASKCOUNT)) return;
     if (lua_checkstack(L, LUA_MINSTACK)) {

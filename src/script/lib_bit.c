@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * `bit`: operations on 32 bits.
  *
- * A number is taken modulo 2^32, its fraction rounded to even; results have a sign. The interface
- * is that of Mike Pall's BitOp, http://bitop.luajit.org/api.html.
+ * A number is taken modulo 2^32, its fraction rounded to even; results are signed. The interface is
+ * that of Mike Pall's BitOp, http://bitop.luajit.org/api.html.
  *
- * The conversion adds 2^52 + 2^51: the sum of a number within 2^51 has its integer in the low bits
- * of the mantissa. For larger numbers, whose results BitOp leaves open, this is what 6.2 gives.
+ * The conversion adds 2^52 + 2^51: for a number within 2^51 the sum has its integer in the low bits
+ * of the mantissa. BitOp leaves the results for larger numbers open; ours are those of 6.2.
  */
 #include "script/lib_internal.h"
 
@@ -30,7 +30,8 @@ static int bit_tobit(lua_State *L) { return push_bits(L, check_bits(L, 1)); }
 static int bit_bnot(lua_State *L) { return push_bits(L, ~check_bits(L, 1)); }
 static int bit_bswap(lua_State *L) { return push_bits(L, __builtin_bswap32(check_bits(L, 1))); }
 
-/* These take one argument or more. The last is looked at first: an error names it. */
+/* These functions take one argument or more. The last is checked first, because an error names it.
+ */
 static int bit_band(lua_State *L) {
     uint32_t bits = check_bits(L, 1);
     for (int i = lua_gettop(L); i > 1; i--) bits &= check_bits(L, i);
@@ -83,8 +84,8 @@ static int bit_ror(lua_State *L) {
     return push_bits(L, rotate_left(bits, (32 - check_distance(L)) & 31));
 }
 
-/* The count of digits may be negative, for upper case; it is made positive without negating the
- * smallest of all, which has no positive. */
+/* The count of digits may be negative, which asks for upper case. It is made positive without
+ * negating INT32_MIN, which has no positive counterpart. */
 static int bit_tohex(lua_State *L) {
     uint32_t bits = check_bits(L, 1);
     int32_t count = lua_isnone(L, 2) ? HEX_DIGITS_MAX : lib_int32(check_bits(L, 2));

@@ -2,21 +2,22 @@
  * `cjson`: JSON (RFC 8259) as Lua values and back.
  *
  * The interface and the error texts are those of Mark Pulford's library,
- * https://kyne.au/~mark/software/lua-cjson-manual.html. A table whose keys are positive integers is
- * an array, with null where one is missing, any other an object, and so is an empty one. null is
- * the light userdata NULL. What its settings allow beyond JSON when decoding (on at first): numbers
- * with a plus sign or leading zeros, in hexadecimal, infinite, or none.
+ * https://kyne.au/~mark/software/lua-cjson-manual.html. A table whose keys are all positive
+ * integers is an array, with null for each missing element. Any other table is an object, and so is
+ * an empty table. null is the light userdata NULL. Beyond JSON, decoding takes numbers with a plus
+ * sign or leading zeros, in hexadecimal, infinite, or NaN; a setting (on at first) allows that.
  *
  * Each table of functions (cjson, and what cjson.new() returns) has its own settings, in a userdata
- * that is an upvalue of each function. encode_keep_buffer is a setting that changes nothing to be
- * seen: a buffer never outlives its call.
+ * that is an upvalue of each function. The setting encode_keep_buffer has no visible effect,
+ * because a buffer never outlives its call.
  *
  * Invariants:
- *  1. Neither way recurses. Decoding, an open array is its table on the Lua stack, an open object
- *     its table and a key, whose type tells them apart. Encoding, an array is its table and an
- *     object its table and the key that is being written, and a struct level in a buffer.
- *  2. The text ends with a NUL, as each of Lua's strings: to look at the next character is always
- *     right, and a NUL within it ends it.
+ *  1. Neither direction recurses. While decoding, an open array is its table on the Lua stack; an
+ *     open object is its table and a key; the type of the top tells them apart. While encoding, an
+ *     array is its table, an object is its table and the key that is being written, and each has a
+ *     struct level in a buffer.
+ *  2. The text ends with a NUL, as every Lua string does. So the next character may always be read,
+ *     and a NUL within the text ends the text.
  */
 #include <ctype.h>
 #include <limits.h>
@@ -25,19 +26,19 @@
 #include "base/number.h"
 #include "script/lib_internal.h"
 
-#define DEPTH_MAX 1000          /* Unless it is set: as deep as 6.2 goes. */
+#define DEPTH_MAX 1000          /* The default: as deep as 6.2 goes. */
 #define NUMBER_PRECISION_MAX 14 /* Significant digits: what Lua itself prints. */
-#define INTEGER_MAX 1e14        /* An integer below has so few digits. */
+#define INTEGER_MAX 1e14        /* An integer below this has no more digits than that. */
 #define SPARSE_RATIO 2
 #define SPARSE_SAFE 10
-#define NUMBER_CHARS 32 /* Of "%.14g", and a NUL. */
+#define NUMBER_CHARS 32 /* Room for any "%.14g" and a NUL. */
 
-/* Also the places in the list of their names. */
+/* The values are also the places in the list of the settings' names. */
 enum { SETTING_OFF, SETTING_ON, SETTING_NULL };
 
 struct settings {
     int sparse_convert; /* An array that is too sparse becomes an object, not an error. */
-    int sparse_ratio;   /* 0: none is too sparse. */
+    int sparse_ratio;   /* 0: no array is too sparse. */
     int sparse_safe;
     int encode_depth;
     int decode_depth;
@@ -51,26 +52,26 @@ static struct settings *settings_of(lua_State *L) { return lua_touserdata(L, lua
 
 /* --- settings -------------------------------------------------------------------------------- */
 
-/* Fills up the arguments with nil to `count`, and refuses more. */
+/* Fills up the arguments with nil to `count`; more arguments are an error. */
 static void json_take_arguments(lua_State *L, int count) {
     luaL_argcheck(L, lua_gettop(L) <= count, count + 1, "found too many arguments");
     lua_settop(L, count);
 }
 
-/* Sets an integer where argument `index` is not nil, and pushes it. Of an integer the low 32 bits
- * count, as in 6.2. */
+/* Sets an integer, unless argument `index` is nil, and pushes it. Only the low 32 bits of the
+ * argument count, as in 6.2. */
 static void set_integer(lua_State *L, int index, int *setting, int min, int max) {
     if (!lua_isnil(L, index)) {
         int value = lib_int32(lib_check_int64(L, index));
         if (value < min || value > max)
-            luaL_argerror(L, 1, /* Whichever it is, as in 6.2. */
+            luaL_argerror(L, 1, /* The error names argument 1 for any `index`, as in 6.2. */
                           lua_pushfstring(L, "expected integer between %d and %d", min, max));
         *setting = value;
     }
     lua_pushinteger(L, *setting);
 }
 
-/* Sets a switch where argument `index` is not nil, and pushes it. */
+/* Sets a switch, unless argument `index` is nil, and pushes it. */
 static void set_switch(lua_State *L, int index, int *setting, const char *const *names) {
     if (lua_isboolean(L, index))
         *setting = lua_toboolean(L, index) ? SETTING_ON : SETTING_OFF;
@@ -134,8 +135,8 @@ static int json_decode_invalid_numbers(lua_State *L) {
 
 /* A table that is being written. */
 struct level {
-    int length; /* Of an array; 0: an object. */
-    int at;     /* Elements of the array that are begun; of an object only whether there are any. */
+    int length; /* Of the array; 0: the table is an object. */
+    int at;     /* Elements of the array that are begun; of an object: 0 before the first. */
 };
 
 struct encoder {
@@ -144,7 +145,7 @@ struct encoder {
     unsigned steps;
     int depth;
     struct lib_buffer out;
-    struct lib_buffer levels; /* Structs level, the innermost last. */
+    struct lib_buffer levels; /* One struct level for each open table, the innermost last. */
 };
 
 static void put_text(struct encoder *json, const char *text) {
@@ -157,7 +158,8 @@ static void refuse_value(struct encoder *json, int index, const char *reason) {
     lib_error(json->L, "Cannot serialise %s: %s", type, reason);
 }
 
-/* The letter of a character's short escape, 'u' for one written with its number, 0 for none. */
+/* Returns the letter of a character's short escape, 'u' if it is escaped by its number, 0 if not at
+ * all. */
 static const char escapes[256] = {
     [0 ... 7] = 'u', ['\b'] = 'b',      ['\t'] = 't', ['\n'] = 'n',  [11] = 'u',  ['\f'] = 'f',
     ['\r'] = 'r',    [14 ... 31] = 'u', ['"'] = '"',  ['\\'] = '\\', ['/'] = '/', [127] = 'u',
@@ -167,7 +169,7 @@ static void put_string(struct encoder *json, int index) {
     size_t length;
     const unsigned char *text = (const unsigned char *)lua_tolstring(json->L, index, &length);
     lib_buffer_append_byte(&json->out, '"');
-    size_t plain = 0; /* Where the characters begin that are not written yet. */
+    size_t plain = 0; /* The first character that is not written yet. */
     for (size_t i = 0; i < length; i++) {
         char escape = escapes[text[i]];
         if (!escape) continue;
@@ -218,8 +220,8 @@ static void put_key(struct encoder *json, int index) {
     lib_buffer_append_byte(&json->out, ':');
 }
 
-/* The largest key of the table on top where all are positive integers that fit an int, 0 for any
- * other table. An array that is too sparse is an object or an error. */
+/* Returns the largest key of the table on top if all its keys are positive integers that fit an
+ * int, and 0 for any other table. An array that is too sparse becomes an object (0) or an error. */
 static int array_length(struct encoder *json) {
     lua_State *L = json->L;
     const struct settings *settings = json->settings;
@@ -257,7 +259,7 @@ static void open_table(struct encoder *json) {
     lib_buffer_append(&json->levels, &level, sizeof(level));
 }
 
-/* Writes the value on top and pops it, but begins a table and leaves it there. */
+/* Writes the value on top and pops it. A table is only begun, and stays on the stack. */
 static void json_put_value(struct encoder *json) {
     lua_State *L = json->L;
     switch (lua_type(L, -1)) {
@@ -338,7 +340,7 @@ enum token {
     TOKEN_FAULT,
 };
 
-/* As errors name them. */
+/* The names of tokens in errors. */
 static const char *const token_names[] = {
     "T_OBJ_BEGIN", "T_OBJ_END", "T_ARR_BEGIN", "T_ARR_END", "T_STRING", "T_NUMBER",
     "T_BOOLEAN",   "T_NULL",    "T_COLON",     "T_COMMA",   "T_END",    "",
@@ -349,16 +351,16 @@ struct decoder {
     const struct settings *settings;
     unsigned steps;
     const char *start;
-    const char *next; /* Behind the token. */
+    const char *next; /* The character behind the token. */
     int depth;
-    int index; /* Elements of the innermost array, -1 where they must be counted. */
-    /* The token that was read. A string is pushed. */
+    int index; /* Elements of the innermost array; -1: they must be counted. */
+    /* The token that was read. A string is also pushed. */
     enum token token;
-    const char *token_start; /* Of a faulty string the place of the fault. */
+    const char *token_start; /* For a faulty string the place of the fault. */
     const char *fault;
     lua_Number number;
     bool boolean;
-    struct lib_buffer text; /* Of a string with escapes. */
+    struct lib_buffer text; /* Collects a string that has escapes. */
 };
 
 static void set_fault(struct decoder *json, const char *at, const char *fault) {
@@ -367,7 +369,7 @@ static void set_fault(struct decoder *json, const char *at, const char *fault) {
     json->fault = fault;
 }
 
-/* Reads four hexadecimal digits behind "\u" at `at`; -1 where they are not. */
+/* Reads the four hexadecimal digits of a "\u" escape at `at`; -1 if they are not there. */
 static int read_code(const char *at) {
     if (at[0] != '\\' || at[1] != 'u') return -1;
     int code = 0;
@@ -401,8 +403,8 @@ static void put_utf8(struct lib_buffer *text, uint32_t code) {
     }
 }
 
-/* Appends what the escape at `at` (its backslash) means. Returns what follows it; NULL, with the
- * fault set, where it means nothing. */
+/* Appends the character of the escape at `at` (its backslash). Returns the place behind the escape;
+ * NULL, with the fault set, if there is no such escape. */
 static const char *take_escape(struct decoder *json, const char *at) {
     static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
     if (at[1] != 'u') {
@@ -428,7 +430,7 @@ static const char *take_escape(struct decoder *json, const char *at) {
 
 /* Reads and pushes the string whose first character is at json->next. */
 static void read_string(struct decoder *json) {
-    const char *plain = json->next; /* Where the characters begin that are not in `text` yet. */
+    const char *plain = json->next; /* The first character that is not in `text` yet. */
     const char *at = plain;
     bool has_escapes = false;
     json->text.used = 0;
@@ -455,7 +457,8 @@ static void read_string(struct decoder *json) {
     }
 }
 
-/* A number as strtod takes it, which is more than JSON has; the settings may refuse that. */
+/* Reads a number as strtod does, which takes more than JSON allows; the settings may refuse that.
+ */
 static void read_number(struct decoder *json) {
     const char *at = json->next;
     if (json->settings->decode_invalid != SETTING_ON) {
@@ -485,7 +488,7 @@ static const struct {
 } words[] = {
     {"true", TOKEN_BOOLEAN, true}, {"false", TOKEN_BOOLEAN, false}, {"null", TOKEN_NULL, false}};
 
-/* Takes a word that stands at json->next; or a number that begins like a word. */
+/* Reads a word at json->next, or a number that begins like a word. */
 static void read_word(struct decoder *json) {
     const char *at = json->next;
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -538,7 +541,7 @@ static void read_token(struct decoder *json) {
 
 /* --- decoding: values ------------------------------------------------------------------------ */
 
-/* Raises the error that the token is not what was expected. */
+/* Raises the error that another token was expected. */
 static void refuse_token(struct decoder *json, const char *expected) {
     const char *found = json->token == TOKEN_FAULT ? json->fault : token_names[json->token];
     int64_t character = json->token_start - json->start + 1;
@@ -566,8 +569,8 @@ static void end_table(struct decoder *json) {
     json->index = -1;
 }
 
-/* Having read the token that should be a key, leaves it on the stack and reads the colon and the
- * token behind it. */
+/* Checks that the token is a key, leaves the key on the stack, and reads the colon and the token
+ * behind it. */
 static void take_key(struct decoder *json) {
     expect_token(json, TOKEN_STRING, "object key string");
     read_token(json);
@@ -575,8 +578,8 @@ static void take_key(struct decoder *json) {
     read_token(json);
 }
 
-/* Pushes the value that the token is. A table is begun, and the token of its first value read:
- * returns false then, unless it is empty. */
+/* Pushes the token's value. Returns true if the value is complete. For a table that is not empty it
+ * returns false: the table is pushed, and the token of its first value is read. */
 static bool json_take_value(struct decoder *json) {
     lua_State *L = json->L;
     switch (json->token) {
@@ -603,8 +606,8 @@ static bool json_take_value(struct decoder *json) {
     return true;
 }
 
-/* Puts the complete value on top into the table below it, and reads on. Returns true where that
- * table is complete now, and so the value on top; else the token is that of the next value. */
+/* Puts the complete value on top into the table below it, and reads on. Returns true if that table
+ * is now complete, and is the value on top; otherwise the token of its next value is read. */
 static bool put_in_table(struct decoder *json) {
     lua_State *L = json->L;
     bool is_object = lua_type(L, -2) == LUA_TSTRING;
@@ -629,7 +632,7 @@ static int json_decode(lua_State *L) {
     luaL_argcheck(L, lua_gettop(L) == 1, 1, "expected 1 argument");
     size_t length;
     const char *text = luaL_checklstring(L, 1, &length);
-    /* In UTF-16 and UTF-32 one of the first two bytes is 0, since the first character is ASCII. */
+    /* The first character is ASCII, so in UTF-16 and UTF-32 one of the first two bytes is 0. */
     if (length >= 2 && (!text[0] || !text[1]))
         return luaL_error(L, "JSON parser does not support UTF-16 or UTF-32");
     struct decoder json = {.L = L, .settings = settings_of(L), .start = text, .next = text};

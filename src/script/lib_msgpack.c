@@ -2,16 +2,16 @@
  * `cmsgpack`: Lua values as MessagePack and back.
  *
  * The format is https://github.com/msgpack/msgpack/blob/master/spec.md, without the types bin and
- * ext, which are refused. A number that is an integer of 64 bits is packed as the shortest one,
- * any other as a float where that loses nothing, else as a double. A table whose keys are 1 to n is
- * an array, any other a map; what MessagePack has no type for is nil. An unsigned integer of 64
- * bits is read as if it had a sign, as in 6.2.
+ * ext, which are refused. A number that is an integer of 64 bits is packed in the shortest integer
+ * type. Any other number is packed as a float if that loses nothing, else as a double. A table
+ * whose keys are 1 to n is an array, any other table a map. A value without a MessagePack type is
+ * packed as nil. An unsigned integer of 64 bits is unpacked as if it were signed, as in 6.2.
  *
  * Invariants:
- *  1. Packing goes PACK_DEPTH_MAX tables deep and puts nil for what is deeper; so it may recurse.
+ *  1. Packing goes PACK_DEPTH_MAX tables deep and writes nil for deeper tables, so it may recurse.
  *  2. Unpacking does not recurse. An open container is its table, the key of the element that is
- *     being read (two slots of the Lua stack, as in 6.2, which so bounds the depth at 4,000), and a
- *     struct level in a buffer.
+ *     being read, and a struct level in a buffer. The first two are slots of the Lua stack, which
+ *     bounds the depth at 4,000, as in 6.2.
  *  3. A length read from the bytes is only compared with what is left, or counted down: no memory
  *     is reserved for it.
  */
@@ -23,7 +23,7 @@
 
 #define PACK_DEPTH_MAX 16
 
-/* Stands before a value; its low bits may hold one. */
+/* The byte before a value; its low bits may hold the value or its length. */
 enum {
     TYPE_FIX_MAP = 0x80,
     TYPE_FIX_ARRAY = 0x90,
@@ -48,7 +48,7 @@ enum {
 
 /* --- packing --------------------------------------------------------------------------------- */
 
-/* `type` and the low `size` bytes of `value`, the highest first. */
+/* Writes `type` and the low `size` bytes of `value`, the highest first. */
 static void put_bytes(struct lib_buffer *out, unsigned char type, uint64_t value, size_t size) {
     unsigned char *bytes = lib_buffer_extend(out, 1 + size);
     bytes[0] = type;
@@ -62,7 +62,7 @@ static void msgpack_pack_integer(struct lib_buffer *out, int64_t value) {
         put_bytes(out, (unsigned char)bits, 0, 0);
         return;
     }
-    /* As unsigned where it is positive: one bit more fits. */
+    /* A positive integer is written as unsigned, because one bit more fits. */
     uint64_t magnitude = negative ? ~bits : bits >> 1;
     unsigned power = 3;
     if (magnitude <= INT8_MAX)
@@ -91,7 +91,8 @@ static void pack_number(struct lib_buffer *out, lua_Number number) {
     }
 }
 
-/* The string on top of the stack. A number there would become one, which no key may. */
+/* Writes the string on top of the stack. It must not be a number: lua_tolstring would turn it into
+ * a string, which breaks lua_next if it is a key. */
 static void pack_string(struct lib_buffer *out, lua_State *L) {
     size_t length;
     const char *text = lua_tolstring(L, -1, &length);
@@ -102,7 +103,7 @@ static void pack_string(struct lib_buffer *out, lua_State *L) {
     else if (length <= UINT16_MAX)
         put_bytes(out, TYPE_STRING8 + 1, length, 2);
     else
-        put_bytes(out, TYPE_STRING32, length, 4); /* One above 32 bits is refused for its size. */
+        put_bytes(out, TYPE_STRING32, length, 4); /* The append refuses longer strings. */
     lib_buffer_append(out, text, length);
 }
 
@@ -122,7 +123,7 @@ struct packer {
     struct lib_buffer out;
 };
 
-/* Counts the entries of the table on top; true where its keys are 1 to `count`. */
+/* Counts the entries of the table on top. Returns true if its keys are 1 to `count`. */
 static bool count_entries(struct packer *packer, size_t *count) {
     lua_State *L = packer->L;
     bool is_array = true;
@@ -144,7 +145,7 @@ static bool count_entries(struct packer *packer, size_t *count) {
 
 static void pack_value(struct packer *packer, int depth);
 
-/* The table on top. Takes three slots a level, for which pack_value asks. */
+/* Writes the table on top. Takes three slots for each level, which pack_value reserves. */
 static void pack_table(struct packer *packer, int depth) {
     lua_State *L = packer->L;
     size_t count;
@@ -166,7 +167,7 @@ static void pack_table(struct packer *packer, int depth) {
     }
 }
 
-/* The value on top, which is left there. `depth` tables are around it. */
+/* Writes the value on top, and leaves it there. `depth` tables are around it. */
 static void pack_value(struct packer *packer, int depth) {
     lua_State *L = packer->L;
     lib_check_stack(L, 4, "in function pack");
@@ -209,9 +210,9 @@ static int msgpack_pack(lua_State *L) {
 
 /* A container whose elements are being read. */
 struct level {
-    uint32_t left;  /* Elements still to be read, with the one that is being read. */
-    uint32_t index; /* Of this element in an array, on the stack as well; 0: a map. */
-    bool has_key;   /* Of a map: the key stands on the stack, its value comes. */
+    uint32_t left;  /* Elements still to be read, including the one that is being read. */
+    uint32_t index; /* Of this element in an array, also on the stack; 0: a map. */
+    bool has_key;   /* For a map: the key is on the stack, its value comes next. */
 };
 
 struct input {
@@ -219,7 +220,7 @@ struct input {
     const unsigned char *at;
     const unsigned char *end;
     unsigned steps;
-    struct lib_buffer levels; /* Structs level, the innermost last. */
+    struct lib_buffer levels; /* One struct level for each open container, the innermost last. */
 };
 
 static uint64_t take_bytes(struct input *in, size_t size) {
@@ -229,7 +230,7 @@ static uint64_t take_bytes(struct input *in, size_t size) {
     return value;
 }
 
-/* `size` bytes as an integer with a sign. */
+/* Reads `size` bytes as a signed integer. */
 static int64_t take_signed(struct input *in, size_t size) {
     uint64_t value = take_bytes(in, size);
     ASSERT_SLOW(size > 0);
@@ -267,8 +268,8 @@ static bool open_level(struct input *in, uint32_t count, bool is_array) {
     return false;
 }
 
-/* Reads a value, or the start of one: pushes it and returns true where it is complete; opens a
- * level otherwise. */
+/* Reads a value and pushes it. Returns true if the value is complete; otherwise it is a container,
+ * which is pushed and gets a level. */
 static bool msgpack_take_value(struct input *in) {
     lua_State *L = in->L;
     lib_check_stack(L, 1,
@@ -309,8 +310,8 @@ static bool msgpack_take_value(struct input *in) {
     }
 }
 
-/* Puts the complete value on top where it belongs in the innermost level. True where that level is
- * complete now: its table is the value on top then. */
+/* Puts the complete value on top into the innermost level. Returns true if that level is now
+ * complete: then its table is the value on top. */
 static bool msgpack_put_value(struct input *in) {
     lua_State *L = in->L;
     unsigned char *at = in->levels.bytes + in->levels.used - sizeof(struct level);
@@ -332,7 +333,7 @@ static bool msgpack_put_value(struct input *in) {
     return false;
 }
 
-/* Pushes the next value, whole. */
+/* Reads and pushes the next value with all its elements. */
 static void unpack_value(struct input *in) {
     bool complete = msgpack_take_value(in);
     while (in->levels.used > 0 || !complete) {
@@ -341,9 +342,9 @@ static void unpack_value(struct input *in) {
     }
 }
 
-/* Unpacks at most `limit` values from `offset` on; all of them, and nothing else is returned, where
- * both are 0. Else the first result is the offset of what follows, -1 at the end. The data is the
- * only argument left on the stack. */
+/* Unpacks at most `limit` values from `offset` on. If both are 0, it unpacks all values and returns
+ * nothing else. Otherwise its first result is the offset behind the last value, or -1 at the end.
+ * The data is the only argument left on the stack. */
 static int msgpack_unpack_values(lua_State *L, int64_t limit, int64_t offset) {
     size_t length;
     const char *data = luaL_checklstring(L, 1, &length);
@@ -359,7 +360,7 @@ static int msgpack_unpack_values(lua_State *L, int64_t limit, int64_t offset) {
         .at = (const unsigned char *)data + offset,
         .end = (const unsigned char *)data + length,
     };
-    lua_pushnil(L); /* Becomes the buffer of levels. */
+    lua_pushnil(L); /* The slot for the buffer of levels. */
     lua_insert(L, 1);
     lib_buffer_init(&in.levels, L, 1);
     int count = 0;

@@ -2,19 +2,28 @@
  * `struct`: numbers and strings to packed bytes and back, by a format.
  *
  * The interface is that of Roberto Ierusalimschy's library,
- * http://www.inf.puc-rio.br/~roberto/struct: > <      what follows is big or little endian (little
- * at first) !n       align numbers to their size, at most to n, a power of two (8 without n); 1 at
- * first b B h H l L T i I   integers of 1, 1, 2, 2, 8, 8, 8 bytes, and `in` of n bytes (4 without
- * n) f d      a float, a double cn       n bytes of a string (1 without n); c0: the whole string,
- * or, when it is unpacked, as many bytes as the value before says, which it replaces s x ' '  a
- * string that ends with a NUL; a byte of padding; nothing Capitals have no sign. A NUL ends the
- * format.
+ * http://www.inf.puc-rio.br/~roberto/struct:
+ *
+ *   > <      the options that follow are big or little endian (little at first)
+ *   !n       numbers are aligned to their size, at most to n, a power of two (8 without n; 1 at
+ *            first)
+ *   b h l    signed integers of 1, 2, 8 bytes
+ *   B H L T  unsigned integers of 1, 2, 8, 8 bytes
+ *   in       a signed integer of n bytes (4 without n); In: unsigned
+ *   f d      a float, a double
+ *   cn       n bytes of a string (1 without n). c0: the whole string; when it is unpacked, as many
+ *            bytes as the value before says, which the string replaces
+ *   s        a string that ends with a NUL
+ *   x        a byte of padding
+ *   ' '      nothing
+ *
+ * A NUL ends the format.
  *
  * Invariants:
- *  1. `position` is compared with the data's length before anything is added to it, so that it
- *     never wraps around (the start is the script's choice of 64 bits).
- *  2. An integer has at most INTEGER_SIZE_MAX bytes, of which 8 matter: those above are 0 when
- *     packed, ignored when unpacked.
+ *  1. `position` is compared with the data's length before anything is added to it, so it never
+ *     wraps around. (The script chooses the start, of 64 bits.)
+ *  2. An integer has at most INTEGER_SIZE_MAX bytes, of which 8 matter: the bytes above are 0 when
+ *     packed, and ignored when unpacked.
  */
 #include <ctype.h>
 #include <limits.h>
@@ -50,7 +59,8 @@ static size_t format_count(struct format *format, int missing) {
     return (size_t)count;
 }
 
-/* The bytes that `option` takes, 0 for what has no size of its own; reads its count. */
+/* Returns the bytes that `option` takes, 0 if it has no size of its own. Reads the option's count.
+ */
 static size_t format_size(struct format *format, char option) {
     switch (option) {
     case 'b':
@@ -76,8 +86,8 @@ static size_t format_size(struct format *format, char option) {
     }
 }
 
-/* Padding in front of an option of `size` bytes at `position`. An odd size aligns oddly, as in
- * 6.2. */
+/* Returns the padding before an option of `size` bytes at `position`. A size that is not a power of
+ * two aligns oddly, as in 6.2. */
 static size_t format_padding(const struct format *format, char option, size_t size,
                              size_t position) {
     if (size == 0 || option == 'c') return 0;
@@ -85,7 +95,7 @@ static size_t format_padding(const struct format *format, char option, size_t si
     return (size - (position & (size - 1))) & (size - 1);
 }
 
-/* The options that only steer. Raises an error for what is none. */
+/* Handles an option that takes no value. Raises an error if there is no such option. */
 static void format_steer(struct format *format, char option) {
     switch (option) {
     case ' ': return;
@@ -127,7 +137,7 @@ static void pack_float(struct format *format, struct lib_buffer *out, lua_Number
     }
 }
 
-/* Of which the small letters are signed. */
+/* The options of integers; the small letters are signed. */
 static bool is_integer(char option) { return option && strchr("bBhHlLTiI", option); }
 
 static void pack_option(struct format *format, struct lib_buffer *out, char option, size_t size,
@@ -158,7 +168,7 @@ static void pack_option(struct format *format, struct lib_buffer *out, char opti
 static int struct_pack(lua_State *L) {
     struct format format;
     format_init(&format, L);
-    lua_pushnil(L); /* Where arguments are too few the first that lacks is this nil. */
+    lua_pushnil(L); /* If arguments are missing, this nil is the first of them. */
     lua_pushnil(L);
     struct lib_buffer out;
     lib_buffer_init(&out, L, lua_gettop(L));
@@ -207,7 +217,7 @@ static lua_Number unpack_float(const struct format *format, const unsigned char 
 struct data {
     const unsigned char *bytes;
     size_t length;
-    size_t position; /* At most `length`, once an option was read. */
+    size_t position; /* At most `length`, once an option has been read. */
     int results;
 };
 
@@ -216,7 +226,7 @@ static void data_check(lua_State *L, const struct data *data, size_t size) {
                   "data string too short");
 }
 
-/* Pushes the text of `c` or `s`. The size of c0 is the result before, which goes away. */
+/* Pushes the string of `c` or `s`. The size of c0 is the result before it, which is popped. */
 static void unpack_text(lua_State *L, struct data *data, char option, size_t size) {
     const unsigned char *at = data->bytes + data->position;
     if (option == 's') {
@@ -276,7 +286,7 @@ static int struct_unpack(lua_State *L) {
     return data.results + 1;
 }
 
-/* Letters and digits that mean nothing have size 0 here, as in 6.2. */
+/* Letters and digits that are no options have size 0 here, as in 6.2. */
 static int struct_size(lua_State *L) {
     struct format format;
     format_init(&format, L);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The libraries that scripts find beside Lua's own. The rules that all of them keep stand in lib.c.
+ * The libraries that scripts find beside Lua's own. lib.c has the rules that all of them keep.
  */
 #include "script/libraries.h"
 

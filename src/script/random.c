@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Pseudo-random numbers of scripts: the linear congruential generator that POSIX describes for
- * drand48, 48 bits wide, of which a number is the upper 31.
+ * drand48. Its state has 48 bits, and each number is the upper 31 of them.
  *
  * Source: POSIX.1-2017, System Interfaces, drand48.
  */
@@ -14,7 +14,7 @@
 #define INCREMENT UINT64_C(0xB)
 #define SEED_LOW UINT64_C(0x330E)
 #define MASK ((UINT64_C(1) << 48) - 1)
-#define LARGEST 2147483647 /* what 6.2 divides by */
+#define LARGEST 2147483647 /* 6.2 divides by this */
 
 static uint64_t state = SEED_LOW;
 
@@ -25,7 +25,7 @@ static int64_t next_number(void) {
     return (int64_t)(state >> 17);
 }
 
-/* From 0 on, below 1. */
+/* Returns a number from 0 on, below 1. */
 static double next_share(void) { return (double)(next_number() % LARGEST) / LARGEST; }
 
 static int random_number(lua_State *L) {

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The sandbox. sandbox.h has the idea.
  *
- * The system's Lua knows no tables that cannot be written to. So scripts get a proxy instead of
- * each table of ours: empty, with a metatable that reads from the real one and refuses writes.
- * Functions of Lua that go around metatables are wrapped: rawset, setmetatable and those of `table`
- * refuse a proxy; rawget, next, pairs and table.foreach look through it. The proxy of the globals
- * is the environment of each script; the real table of globals has a metatable of its own, which
- * makes an error of a name that does not exist.
+ * The system's Lua has no read-only tables. So scripts get a proxy instead of each table of ours:
+ * an empty table, with a metatable that reads from the real table and refuses writes. Functions of
+ * Lua that bypass metatables are wrapped: rawset, setmetatable and those of `table` refuse a proxy;
+ * rawget, next, pairs and table.foreach look through it. The proxy of the globals is the
+ * environment of each script. The real table of globals has a metatable of its own, which raises an
+ * error for a name that does not exist.
  *
  * Invariants
  *  1. No script holds a reference to a real table of ours, nor to the metatable of a proxy or of
  *     strings: getmetatable gives a proxy for both.
- *  2. Byte code is never loaded: each text is read behind a blank, which the loader takes for text.
- *  3. No code of a script runs, and nothing is collected, while a text is compiled.
- *  4. No value has a finalizer that is a script's: newproxy makes no metatables.
- *  5. What a C function of Lua allocates or recurses into is bounded before it is called, and so is
- *     how far it counts.
+ *  2. Byte code is never loaded: each text is read behind a blank, so the loader takes it for text.
+ *  3. While a text is compiled, no code of a script runs, and the collector does not run.
+ *  4. No value has a finalizer of a script: newproxy makes no metatables.
+ *  5. Before a C function of Lua is called, its memory, its recursion and its loops are bounded.
  */
 #include "script/sandbox.h"
 
@@ -33,10 +32,10 @@
 
 #define READ_ONLY "Attempt to modify a readonly table"
 #define BYTES_TOO_MANY "resulting string too large"
-/* As many values as a function of Lua can return. */
+/* The most values that a function of Lua can return. */
 #define UNPACKED_MAX 8000
 
-/* Addresses that are keys: of the mark in a proxy's metatable; of the registry. */
+/* Their addresses are keys: of the mark in a proxy's metatable, and of the registry. */
 static const char proxy_mark, real_globals, proxy_of_nothing, proxy_of_strings;
 
 static void push_registered(lua_State *L, const char *key) {
@@ -53,7 +52,7 @@ static void register_as(lua_State *L, const char *key) {
 
 /* ---- proxies ---- */
 
-/* Of a proxy: true, and the real table is on top of the stack. */
+/* If the value is a proxy, returns true and pushes its real table. */
 static bool push_real(lua_State *L, int index) {
     if (lua_type(L, index) != LUA_TTABLE || !lua_getmetatable(L, index)) return false;
     lua_pushlightuserdata(L, (void *)&proxy_mark);
@@ -70,7 +69,7 @@ static bool is_proxy(lua_State *L, int index) {
     return is;
 }
 
-/* Argument `index`, where it is a proxy, becomes the real table. */
+/* Replaces argument `index` by the real table if it is a proxy. */
 static void look_through(lua_State *L, int index) {
     if (push_real(L, index)) lua_replace(L, index);
 }
@@ -79,7 +78,7 @@ void sandbox_look_through(struct lua_State *L) {
     if (push_real(L, -1)) lua_remove(L, -2);
 }
 
-/* Without a position, as 6.2 has it. */
+/* Raises an error without a position, as 6.2 does. */
 static int refuse_raw(lua_State *L) {
     lua_pushliteral(L, READ_ONLY);
     return lua_error(L);
@@ -87,7 +86,7 @@ static int refuse_raw(lua_State *L) {
 
 static int refuse_write(lua_State *L) { return luaL_error(L, READ_ONLY); }
 
-/* The table on top of the stack becomes its proxy. */
+/* Replaces the table on top of the stack by its proxy. */
 static void close_table(lua_State *L) {
     lua_newtable(L);
     lua_createtable(L, 0, 4);
@@ -95,7 +94,7 @@ static void close_table(lua_State *L) {
     lua_setfield(L, -2, "__index");
     lua_pushcfunction(L, refuse_write);
     lua_setfield(L, -2, "__newindex");
-    push_registered(L, &proxy_of_nothing); /* nil for the first, which is that one */
+    push_registered(L, &proxy_of_nothing); /* nil for the first: proxy_of_nothing itself */
     if (lua_isnil(L, -1)) {
         lua_pop(L, 1);
         lua_pushvalue(L, -2);
@@ -108,9 +107,9 @@ static void close_table(lua_State *L) {
     lua_remove(L, -2);
 }
 
-/* ---- wrapped: what goes around metatables ---- */
+/* ---- wrapped: functions that bypass metatables ---- */
 
-/* Calls what is wrapped, on the arguments as they are. It is the first upvalue. */
+/* Calls the wrapped function, the first upvalue, with the arguments as they are. */
 static int call_wrapped(lua_State *L) { return lua_tocfunction(L, lua_upvalueindex(1))(L); }
 
 static int if_not_proxy(lua_State *L) { return is_proxy(L, 1) ? refuse_raw(L) : call_wrapped(L); }
@@ -128,7 +127,8 @@ static int wrapped_pairs(lua_State *L) {
     return 3;
 }
 
-/* Libraries have none, as in any Lua: only what is a proxy of the globals, or of a metatable. */
+/* getmetatable: libraries have no metatable for a script, as in any Lua. Only the proxies of the
+ * globals and of a metatable have one. */
 static int wrapped_getmetatable(lua_State *L) {
     if (lua_type(L, 1) == LUA_TSTRING) {
         push_registered(L, &proxy_of_strings);
@@ -141,16 +141,16 @@ static int wrapped_getmetatable(lua_State *L) {
     return 1;
 }
 
-/* Level 0 is the environment of all scripts to come. */
+/* Level 0 is the environment of all later scripts. */
 static int wrapped_setfenv(lua_State *L) {
     if (lua_isnumber(L, 1) && lua_tointeger(L, 1) == 0) return refuse_write(L);
     return call_wrapped(L);
 }
 
-/* ---- wrapped: what may fill the stack ---- */
+/* ---- wrapped: functions that may fill the stack ---- */
 
-/* Lua's own pcall and xpcall push the status behind the results, and ask for no place: a call that
- * fills the stack leaves none. Here its place is taken before the call. */
+/* Lua's own pcall and xpcall push the status behind the results without asking for a slot, and a
+ * call that fills the stack leaves none. Therefore the wrapper takes a slot before the call. */
 static int wrapped_pcall(lua_State *L) {
     luaL_checkany(L, 1);
     lua_pushboolean(L, true);
@@ -162,7 +162,7 @@ static int wrapped_pcall(lua_State *L) {
     return lua_gettop(L);
 }
 
-/* Below the status is the handler of errors. */
+/* The handler of errors is below the status. */
 static int wrapped_xpcall(lua_State *L) {
     luaL_checkany(L, 2);
     lua_settop(L, 2);
@@ -178,16 +178,16 @@ static int wrapped_xpcall(lua_State *L) {
 
 /* ---- wrapped: coroutines ---- */
 
-/* A script that is to end gets an error at its next instruction, and again wherever that is caught.
- * The thread that resumed a coroutine has a hook of its own, which looks much more rarely. */
+/* A script that is to end gets an error at its next instruction, and again wherever it catches
+ * that. The thread that resumed a coroutine has a hook of its own, which runs much more rarely. */
 static int wrapped_resume(lua_State *L) {
     int results = call_wrapped(L);
     engine_renew_hook(L);
     return results;
 }
 
-/* A coroutine as a function. The second upvalue is its thread, the first coroutine.resume. An error
- * leaves with the position of the call before it, as by Lua's own coroutine.wrap. */
+/* Resumes a coroutine as a function. The second upvalue is its thread, the first coroutine.resume.
+ * An error leaves with the position of the call before it, as from Lua's own coroutine.wrap. */
 static int call_coroutine(lua_State *L) {
     lua_pushvalue(L, lua_upvalueindex(2));
     lua_insert(L, 1);
@@ -210,7 +210,7 @@ static int wrapped_wrap(lua_State *L) {
     return 1;
 }
 
-/* ---- wrapped: what compiles ---- */
+/* ---- wrapped: functions that compile ---- */
 
 struct reading {
     struct slice text;
@@ -252,9 +252,9 @@ static int wrapped_loadstring(lua_State *L) {
     return load_result(L, text, name);
 }
 
-/* What a reader function gives, piece by piece, as one text in place 3. The function is in place 1.
- * An error of its leaves by lua_load, as 6.2's do: with what whoever has called the script makes of
- * it. */
+/* Joins the pieces that a reader function (in place 1) gives, as one text in place 3. An error of
+ * the reader leaves lua_load as in 6.2: described by the handler of errors of the enclosing call.
+ */
 static void gather_pieces(lua_State *L) {
     size_t bytes = 0, length;
     int pieces = 0;
@@ -282,7 +282,8 @@ static void gather_pieces(lua_State *L) {
     lua_settop(L, 3);
 }
 
-/* All pieces are there before the first is compiled: the loader asks for one before it begins. */
+/* All pieces are read before the first is compiled, because the loader asks for one before it
+ * begins. */
 static const char *read_gathered(lua_State *L, void *context, size_t *length) {
     struct reading *r = context;
     if (!r->begun) {
@@ -306,7 +307,7 @@ static int wrapped_load(lua_State *L) {
     return 2;
 }
 
-/* ---- wrapped: what is not bounded ---- */
+/* ---- wrapped: functions without a bound ---- */
 
 static int wrapped_unpack(lua_State *L) {
     luaL_checktype(L, 1, LUA_TTABLE);
@@ -338,8 +339,8 @@ static int wrapped_matching(lua_State *L) {
     return call_wrapped(L);
 }
 
-/* Whatever is not there is moved, too: to a place far below the first element Lua's own takes
- * minutes, and no hook runs meanwhile. */
+/* Lua's own table.insert also moves elements that do not exist: an insertion far below the first
+ * element takes minutes, and no hook runs meanwhile. */
 static int insert_far_below(lua_State *L, int place) {
     unsigned steps = 0;
     for (int i = (int)lua_objlen(L, 1) + 1; i > place; i--) {
@@ -369,14 +370,15 @@ static int wrapped_collectgarbage(lua_State *L) {
     return call_wrapped(L);
 }
 
-/* A metatable would be the one place from which a script could give a value a finalizer. */
+/* newproxy makes no metatable, because only through that could a script give a value a finalizer.
+ */
 static int wrapped_newproxy(lua_State *L) {
     if (lua_toboolean(L, 1)) return luaL_error(L, "newproxy makes no metatables here");
     lua_newuserdata(L, 0);
     return 1;
 }
 
-/* 6.2 writes to its standard output, which nobody reads. */
+/* print writes to the log. In 6.2 it writes to the server's standard output, which nobody reads. */
 static int wrapped_print(lua_State *L) {
     luaL_Buffer line;
     int count = lua_gettop(L);
@@ -398,7 +400,7 @@ static int wrapped_print(lua_State *L) {
 /* ---- building ---- */
 
 struct wrapper {
-    const char *library, *name; /* NULL: a global */
+    const char *library, *name; /* library NULL: a global */
     lua_CFunction function;
 };
 
@@ -467,7 +469,7 @@ static void open_library(lua_State *L, lua_CFunction open, const char *name) {
     lua_call(L, 1, 0);
 }
 
-/* No package, io, os or debug. */
+/* The libraries of Lua that scripts get: not package, io, os, debug. */
 static void open_libraries(lua_State *L) {
     static const char *const removed[] = {"dofile", "loadfile"};
     open_library(L, luaopen_base, "");
@@ -483,7 +485,7 @@ static void open_libraries(lua_State *L) {
     lua_pop(L, 1);
 }
 
-/* Each library that is a global becomes a proxy. */
+/* Replaces each library among the globals by its proxy. */
 static void close_libraries(lua_State *L) {
     lua_pushvalue(L, LUA_GLOBALSINDEX);
     lua_pushnil(L);
@@ -496,12 +498,12 @@ static void close_libraries(lua_State *L) {
         close_table(L);
         lua_pushvalue(L, -2);
         lua_insert(L, -2);
-        lua_rawset(L, -4); /* a key that is there: lua_next goes on */
+        lua_rawset(L, -4); /* the key exists, so lua_next may go on */
     }
     lua_pop(L, 1);
 }
 
-/* What a script sees of the metatable of strings. They themselves keep the real table. */
+/* Makes the proxy of the metatable of strings that scripts see. Strings keep the real table. */
 static void close_strings(lua_State *L) {
     lua_newtable(L);
     lua_getglobal(L, "string");
@@ -516,7 +518,7 @@ static int missing_global(lua_State *L) {
                       name ? name : luaL_typename(L, 2));
 }
 
-/* The proxy of the globals takes their place. */
+/* Replaces the table of globals by its proxy. */
 static void close_globals(lua_State *L) {
     lua_pushvalue(L, LUA_GLOBALSINDEX);
     lua_pushvalue(L, -1);

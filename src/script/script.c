@@ -5,13 +5,13 @@
  *    ^                |                          |                      |
  *    +----------------+--------------------------+----------------------+
  *
- * While it is busy clients are served in turns within the hook that counts Lua's instructions, and
- * the gate script_gate_busy tells nearly all of them so. A script that is killed gets an error at
- * its next instruction, and again at each one after that: none of its pcalls survives it. SIGTERM
- * does the same to a busy one that has not written.
+ * While a script is busy, clients are served in turns within the hook that counts Lua's
+ * instructions, and the gate script_gate_busy answers nearly all their commands with -BUSY. A
+ * script that is killed gets an error at its next instruction, and again at each later one, so that
+ * no pcall of the script survives. SIGTERM kills a busy script, too, unless it has written.
  *
- * A script is a unit: what it changed is handed on as its effects within MULTI and EXEC, or, where
- * lua-replicate-commands is off, as the script itself, to be run again.
+ * A script is a unit: its changes are replicated as effects within MULTI and EXEC, or, if
+ * lua-replicate-commands is off, the script itself is replicated and run again.
  *
  * Invariants
  *  1. Nothing of Lua is reached but by engine_enter, and no hook is set between scripts.
@@ -50,29 +50,29 @@
 #include "store/lazyfree.h"
 
 #define ERROR_HANDLER "__redis__err__handler" /* a global, as in 6.2 */
-/* Where on the stack the globals are until a script has run, and then its result. */
+/* The place on the stack of the globals until a script has run, and then of its result. */
 #define GLOBALS_AT 1
-/* A script that takes more than this may have made KEYS or ARGV large: it costs far more than two
- * tables do. */
+/* A script that takes more than this may have made KEYS or ARGV large; to keep these costs far more
+ * than to make two tables. */
 #define TEXTS_GROWTH_MAX 4096
-/* Instructions between two looks at the clock: some milliseconds at most. */
+/* The script's instructions between two looks at the clock: some milliseconds at most. */
 #define HOOK_INSTRUCTIONS 100000
 
 static struct engine *engine;
-/* In the registry by numbers, so that nothing is hashed. */
+/* Values in Lua's registry, by numbers, so that no access hashes a name. */
 static struct {
     struct texts {
         int name, table; /* table: 0 until the first script */
     } keys, argv;
-    bool outgrown; /* the tables may be too large for another script */
+    bool outgrown; /* the tables may be too large to keep for another script */
 } registered;
 static int64_t time_limit_msec;
 
-/* The script that runs; sha NULL: none does. */
+/* The script that runs; sha is NULL while none does. */
 static struct {
     const char *sha;
     int64_t begin_nsec;
-    bool repeats; /* what the primary or the log says */
+    bool repeats; /* the call comes from the primary or the log */
     bool busy, killed;
 } running;
 
@@ -89,9 +89,9 @@ void script_register(void) {
     bridge_register();
 }
 
-/* ---- errors that nobody in the script has caught ---- */
+/* ---- errors that the script has not caught ---- */
 
-/* The words of 6.2, whose own handler fails at what is no text. */
+/* Describes an error in the words of 6.2, whose own handler fails if the error is not a string. */
 static int describe_error(lua_State *L) {
     lua_Debug where;
     if (!lua_isstring(L, 1)) {
@@ -105,7 +105,7 @@ static int describe_error(lua_State *L) {
     if (known && strcmp(where.what, "C") == 0)
         known = lua_getstack(L, 2, &where) && lua_getinfo(L, "Sl", &where);
     lua_settop(L, 1);
-    lua_tolstring(L, 1, NULL); /* no number */
+    lua_tolstring(L, 1, NULL); /* turns a number into a string */
     if (!known) return 1;
     lua_pushfstring(L, "%s:%d: ", where.source, where.currentline);
     lua_insert(L, 1);
@@ -140,7 +140,7 @@ void script_open(void) {
     ASSERT(opened);
 }
 
-/* What the background frees. */
+/* Frees an engine in the background thread. */
 struct old_scripts {
     struct engine *engine;
     struct table *cached;
@@ -189,8 +189,8 @@ static void compile_text(lua_State *L, void *context) {
     c->function = luaL_ref(L, LUA_REGISTRYINDEX);
 }
 
-/* NULL: engine_error has the fault. Nothing is collected while a text is compiled; so one for which
- * memory lacks gets a second chance where garbage has been in its way. */
+/* Compiles a text. NULL: engine_error has the fault. The collector does not run while a text is
+ * compiled, so a text for which memory lacks is compiled again after garbage was collected. */
 static struct cached_script *find_or_compile(struct slice text, bool without_limit) {
     struct compiling c = {.text = text, .without_limit = without_limit};
     char sha[CACHE_SHA_CHARS];
@@ -234,11 +234,12 @@ void script_each(void (*visit)(struct slice text, void *context), void *context)
     cache_each(visit_script, &(struct visit){visit, context});
 }
 
-/* ---- beyond its time ---- */
+/* ---- beyond the time limit ---- */
 
 static void script_hook(lua_State *L, lua_Debug *where);
 
-/* From any coroutine: the next instruction of it, and of the script itself, ends in the hook. */
+/* Ends the script, also from a coroutine: the next instruction of the coroutine, and of the script
+ * itself, runs the hook again. */
 static int kill_here(lua_State *L) {
     engine_set_hook(L, script_hook, LUA_MASKCOUNT, 1);
     lua_pushliteral(L, "Script killed by user with SCRIPT KILL...");
@@ -255,8 +256,9 @@ static bool is_over_time(void) {
     return true;
 }
 
-/* A signal asks the server to stop, which it does between commands: so never, where a script has no
- * end. One that has written is as hard to end as by SCRIPT KILL. */
+/* Whether a signal asks the server to stop, and the script may be ended for it. The server stops
+ * between commands, so an endless script would keep the server from stopping. A script that has
+ * written is not ended, as by SCRIPT KILL. */
 static bool stands_in_the_way(void) {
     if (!signals_shutdown_requested() || running.repeats || bridge_wrote()) return false;
     log_warning("Lua script ended, since the server is to stop.");
@@ -274,7 +276,7 @@ static void script_hook(lua_State *L, lua_Debug *where) {
         if (!running.busy && !load_is_to_end() && !is_over_time()) return;
         running.busy = true;
         gate_set(&script_gate_busy, true);
-        /* SHUTDOWN NOSAVE ends any, a signal those that leave nothing half done. */
+        /* SHUTDOWN NOSAVE ends any script, a signal only those that have not written. */
         running.killed = !run_turn_within() || running.killed || stands_in_the_way();
     }
     if (running.killed) kill_here(L);
@@ -306,14 +308,14 @@ static void end_script(void) {
     running.sha = NULL;
 }
 
-/* The table on top loses its elements and its metatable. */
+/* Removes all elements and the metatable of the table on top. */
 static void clear_table(lua_State *L) {
     lua_pushnil(L);
     while (lua_next(L, -2)) {
         lua_pop(L, 1);
         lua_pushvalue(L, -1);
         lua_pushnil(L);
-        lua_rawset(L, -4); /* a key that is there: lua_next goes on */
+        lua_rawset(L, -4); /* the key exists, so lua_next may go on */
     }
     if (!lua_getmetatable(L, -1)) return;
     lua_pop(L, 1);
@@ -321,8 +323,8 @@ static void clear_table(lua_State *L) {
     lua_setmetatable(L, -2);
 }
 
-/* KEYS or ARGV: the table of the script before, which nobody has any more, where it has not grown;
- * so scripts without arguments make no garbage. */
+/* Pushes the table for KEYS or ARGV: that of the script before, which nothing refers to any more,
+ * unless it has grown. So scripts without arguments make no garbage. */
 static void set_texts(lua_State *L, struct texts *t, const struct slice *texts, int count) {
     if (t->table && !registered.outgrown) {
         lua_rawgeti(L, LUA_REGISTRYINDEX, t->table);
@@ -351,7 +353,7 @@ struct run {
     int first, keys;
 };
 
-/* What is given and what is returned is held whatever the limit says: it is the client's. */
+/* Arguments and result are the client's memory, so they are held whatever the limit says. */
 static void run_script(lua_State *L, void *context) {
     const struct run *r = context;
     const struct call *call = r->call;
@@ -369,20 +371,20 @@ static void run_script(lua_State *L, void *context) {
     sandbox_renew(L);
     engine_let_go();
     lua_call(L, 0, 1);
-    lua_replace(L, GLOBALS_AT); /* a deep result needs all the stack that there is */
+    lua_replace(L, GLOBALS_AT); /* a deep result needs the whole stack */
     lua_settop(L, GLOBALS_AT);
     engine_hold();
     convert_reply(L, call->client, bridge_speaks_resp3());
     engine_let_go();
 }
 
-/* ---- what it was, for those who run it again ---- */
+/* ---- how the script is replicated ---- */
 
 void script_note_told(struct cached_script *s) {
     if (effects_wanted()) s->told = effects_audience();
 }
 
-/* EVALSHA of a text that they were not sent is EVAL to them. */
+/* Replicates the script itself. EVALSHA is sent as EVAL to readers that were not sent the text. */
 static void say_script(const struct call *call, struct cached_script *s, unsigned readers) {
     bool by_sha = call->argv[1].bytes && call->argv[1].length == CACHE_SHA_CHARS &&
                   slice_equal_nocase(call->argv[1], (struct slice){s->sha, CACHE_SHA_CHARS});

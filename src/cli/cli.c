@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * redis-cli: commands to a server, and modes that look at one.
+ * redis-cli: sends commands to a server, and has modes that observe a server.
  */
 #include <errno.h>
 #include <signal.h>
@@ -30,13 +30,15 @@ static const int ending_signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
 #define ENDING_SIGNALS (sizeof(ending_signals) / sizeof(ending_signals[0]))
 static struct termios usual_terminal;
 
-/* Ends by the signal all the same: its usual action is back by now. */
+/* Restores the terminal, then ends the process by the same signal: SA_RESETHAND has already
+ * restored the signal's default action. */
 static void on_ending_signal(int sig) {
     (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &usual_terminal);
     (void)raise(sig);
 }
 
-/* Without echo, and not to be suspended: the shell would have it so. */
+/* Turns echo off, and Ctrl-Z, because a suspended program would leave the shell a terminal without
+ * echo. */
 static void silence_terminal(struct sigaction before[ENDING_SIGNALS]) {
     struct termios quiet = usual_terminal;
     struct sigaction action = {.sa_handler = on_ending_signal, .sa_flags = (int)SA_RESETHAND};
@@ -56,7 +58,8 @@ static void restore_terminal(const struct sigaction before[ENDING_SIGNALS]) {
         (void)sigaction(ending_signals[i], &before[i], NULL);
 }
 
-/* A line and no byte behind it, which may be the command's. NULL where there is none. */
+/* Reads a line and no byte after it, because the bytes after it may be input of the command. NULL
+ * where there is no line. */
 static char *read_password(void) {
     struct buffer line = {.class = MEMORY_OTHER};
     for (;;) {
@@ -104,7 +107,8 @@ static bool settle_password(void) {
 
 /* --- one command ------------------------------------------------------------------------------ */
 
-/* False with a message. */
+/* Collects a command's words from the arguments and, with -x, from standard input. False with a
+ * message. */
 static bool gather_words(struct cli_words *words, int count, char **arguments) {
     if (!cli_words_take_arguments(words, count, arguments, options.quoted_input)) {
         printf("Invalid quoted string\n");

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * SYNC, and what the server sends after it: line ends while it prepares, a header ("$" and a number
- * of bytes, or "$EOF:" and a mark of 40 characters that ends what has no known length), the
- * snapshot, then requests without end.
+ * SYNC, and the bytes that the server sends after it: line ends while it prepares, a header, the
+ * snapshot, then requests without end. The header is "$" and a number of bytes, or "$EOF:" and a
+ * mark of 40 characters: the mark ends a snapshot whose length is not known at its beginning.
  *
  * Invariants
- *  1. Of a snapshot that ends by a mark the last bytes, fewer than the mark has, are held back:
- *     they may be its beginning.
- *  2. Success is said only when all bytes are in the file and the system has synced it.
+ *  1. Of a snapshot that ends with a mark, the last bytes (fewer than the mark has) are held back,
+ *     because they may be the beginning of the mark.
+ *  2. Success is reported only when all bytes are in the file and fsync has returned.
  */
 #include "cli/cli_copy.h"
 
@@ -26,20 +26,20 @@
 #define MARK_CHARS 40
 #define HEADER_CHARS 128
 #define ACK_MSEC 1000 /* as replicas do */
-/* Between two figures of progress on a terminal. */
+/* The time between two progress figures on a terminal. */
 #define PROGRESS_NSEC INT64_C(200000000)
 
 struct snapshot {
-    uint64_t bytes;            /* announced; none where there is a mark */
+    uint64_t bytes;            /* the announced length; 0 where the snapshot ends with a mark */
     char mark[MARK_CHARS + 1]; /* "" = the length is known */
-    int fd;                    /* -1 = thrown away */
+    int fd;                    /* the snapshot is written to it; -1 = the snapshot is dropped */
     uint64_t taken;
-    struct buffer tail; /* held back */
+    struct buffer tail; /* held back: invariant 1 */
     bool shows_progress;
     int64_t shown_nsec;
 };
 
-/* The next character of the input; false where the connection ends first. */
+/* Reads the next character from the server; false where the connection ends first. */
 static bool read_char(char *c) {
     struct peer_client *client = cli_link_client();
     struct slice input;
@@ -50,8 +50,8 @@ static bool read_char(char *c) {
     return true;
 }
 
-/* A line without its end, or as much of it as there is room for; line ends alone are passed over.
- * False where none comes. */
+/* Reads a line without its line end, cut at HEADER_CHARS; empty lines are skipped. False where the
+ * connection ends before a line. */
 static bool read_line(char line[HEADER_CHARS]) {
     size_t length = 0;
     char c = '\n';
@@ -75,7 +75,8 @@ static bool tell_primary(const char *name, const char *value) {
         fprintf(stderr, "Error: %s\n", cli_link_error());
         return false;
     }
-    /* An older server does not know it, and does well without. */
+    /* An error is only reported: an older server does not know the option, and SYNC works without.
+     */
     if (reply->type == PEER_ERROR) {
         fprintf(stderr, "REPLCONF %s: ", name);
         cli_format_complain("", reply->text);
@@ -83,7 +84,7 @@ static bool tell_primary(const char *name, const char *value) {
     return true;
 }
 
-/* Sends SYNC and reads the header. False where no snapshot comes, which was said. */
+/* Sends SYNC and reads the header. False, with a message, where the server sends no snapshot. */
 static bool begin_copy(struct snapshot *s) {
     char line[HEADER_CHARS];
     cli_link_send(&SLICE("SYNC"), 1);
@@ -128,7 +129,8 @@ static void show_progress(struct snapshot *s) {
     }
 }
 
-/* False after an error; `done` where the mark came. What follows it stays in the input. */
+/* Takes input of a snapshot that ends with a mark. `done` becomes true with the mark; bytes after
+ * the mark stay in the input. False after an error. */
 static bool take_until_mark(struct snapshot *s, struct slice input, bool *done) {
     buffer_append(&s->tail, input.bytes, input.length);
     const char *mark = memmem(s->tail.bytes, s->tail.length, s->mark, MARK_CHARS);
@@ -151,7 +153,7 @@ static bool take_counted(struct snapshot *s, struct slice input, bool *done) {
     return true;
 }
 
-/* The snapshot, whole; false where it is not, which was said. */
+/* Receives the whole snapshot. False, with a message, where a part is missing or a write fails. */
 static bool receive_snapshot(struct snapshot *s) {
     bool done = !s->mark[0] && !s->bytes;
     s->tail.class = MEMORY_OTHER;
@@ -191,7 +193,7 @@ int cli_copy_rdb_run(const struct cli_options *o) {
     }
     if (!receive_snapshot(&s)) return 1;
     cli_link_close();
-    /* A pipe cannot be synced, and need not be. */
+    /* Standard output is not synced, because fsync fails on a pipe. */
     if (!to_output && (system_fsync(s.fd) != 0 || system_close(s.fd) != 0)) {
         fprintf(stderr, "Error syncing '%s': %s\n", o->file, strerror(errno));
         return 1;
@@ -204,9 +206,9 @@ int cli_copy_rdb_run(const struct cli_options *o) {
     return 0;
 }
 
-/* Who had no length to count to says that it is ready for the rest; there is no reply. A primary
- * that does not know yet that its child has ended passes over it, so it is said again and again
- * until something comes. */
+/* Sends REPLCONF ACK, which has no reply, until the primary sends something. After a snapshot with
+ * a mark the primary waits for an ACK before it streams commands. It ignores an ACK that arrives
+ * before it has seen its snapshot child end, so the ACK is repeated. */
 static void ask_for_stream(void) {
     struct slice ack[] = {SLICE("REPLCONF"), SLICE("ACK"), SLICE("0")};
     struct peer_client *client = cli_link_client();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * redis-cli as a replica: --rdb fetches a snapshot, --replica shows what follows one.
+ * redis-cli as a replica: --rdb fetches a snapshot, --replica shows the commands that follow one.
  */
 #ifndef EVENKEEL_CLI_CLI_COPY_H
 #define EVENKEEL_CLI_CLI_COPY_H

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * libedit, and a hint behind the cursor of which libedit knows nothing.
+ * libedit, and a hint after the cursor that libedit does not know of.
  *
- * libedit has drawn the line and written it before it asks for the next character. That is when the
- * hint is drawn, in what is left of the cursor's row, and the cursor put back; before the character
- * is handed over the hint is erased. So the picture that libedit has of the screen stays true.
+ * libedit has drawn and written the line before it asks read_character for the next character.
+ * read_character then draws the hint in the rest of the cursor's row and moves the cursor back.
+ * Before it returns the character it erases the hint. So the screen always has what libedit
+ * expects.
  *
  * Invariants
- *  1. A hint never reaches the row's last column: the cursor stays in its row.
- *  2. While characters wait to be read (a paste) no hint is drawn.
- *  3. A terminal that is dumb, or not told of, gets no hints.
- *  4. While a line is edited, signals are let in only where the next character is waited for: an
- *     interrupt, the news that the terminal has another size, and those by which libedit puts the
- *     terminal back.
- *  5. The terminal hands over each key by itself before the prompt is written. Else a key that is
- *     typed as soon as the prompt is seen would be the terminal's: Ctrl-D would be lost, and
- *     letters would be shown twice.
- *  6. When libedit hears of a size, the line is drawn anew from its prompt on, because libedit
- *     keeps the place of the cursor, which may not exist in its new picture of the screen, and
- *     would write beyond that picture.
+ *  1. A hint never reaches the row's last column, so that the cursor stays in its row.
+ *  2. While more characters are pending (a paste) no hint is drawn.
+ *  3. A terminal whose TERM is "dumb" or not set gets no hints.
+ *  4. While a line is edited, these signals are blocked except during the wait for the next
+ *     character: SIGINT, SIGWINCH, and those for which libedit restores the terminal.
+ *  5. The terminal is in single-key mode before the prompt is written. Otherwise the terminal
+ *     driver would handle a key that is typed as soon as the prompt appears: Ctrl-D would be lost,
+ *     and letters would be shown twice.
+ *  6. When libedit learns a new size, the line is redrawn from its prompt on, because libedit keeps
+ *     the old position of the cursor. That position may lie outside of libedit's new screen buffer,
+ *     and libedit would write beyond the buffer.
  */
 #include "cli/cli_editor.h"
 
@@ -40,16 +40,17 @@ static EditLine *editor; /* NULL = standard input is no terminal */
 static History *past;
 static const char *shown_prompt = "";
 static bool hints = true, can_draw;
-static sigset_t usual_signals; /* as blocked while no line is edited */
+static sigset_t usual_signals; /* the signal mask while no line is edited */
 static volatile sig_atomic_t resized;
-static size_t known_columns; /* to libedit */
-static struct buffer line;   /* the last one given */
-static char *plain_line;     /* of getline */
+static size_t known_columns; /* the width that libedit was told */
+static struct buffer line;   /* the line that cli_editor_read returned last */
+static char *plain_line;     /* getline's buffer */
 static size_t plain_size;
 
 /* --- hints ------------------------------------------------------------------------------------ */
 
-/* Columns of UTF-8, or of bytes in another encoding. */
+/* The columns that the text takes on the screen. Bytes that are invalid in the locale's encoding
+ * take one column each. */
 static size_t columns_of(const char *text, size_t length) {
     size_t columns = 0;
     mbstate_t state = {0};
@@ -70,7 +71,7 @@ static bool input_waits(void) {
     return poll(&ready, 1, 0) > 0;
 }
 
-/* True where a hint is on the screen now. */
+/* Draws the hint for the present line, if any. True where a hint was drawn. */
 static bool draw_hint(void) {
     const LineInfo *now = el_line(editor);
     size_t length = (size_t)(now->lastchar - now->buffer);
@@ -100,7 +101,7 @@ static bool draw_hint(void) {
 
 static void on_resize(int sig) { resized = 1; }
 
-/* In place of libedit's, which it sets when a line begins. */
+/* Sets our handler in place of libedit's, which libedit sets when a line begins. */
 static void listen_for_size(void) {
     struct sigaction action = {.sa_handler = on_resize};
     sigemptyset(&action.sa_mask);
@@ -114,16 +115,16 @@ static void tell_size(void) {
     el_resize(editor);
 }
 
-/* The row of the cursor, counted from the prompt's row, in a terminal of so many columns. */
+/* The row of the cursor, counted from the prompt's row, in a terminal with `columns` columns. */
 static size_t cursor_row(size_t columns) {
     const LineInfo *now = el_line(editor);
     size_t before = columns_of(now->buffer, (size_t)(now->cursor - now->buffer));
     return (strlen(shown_prompt) + before) / columns;
 }
 
-/* Erases the line and its prompt; the cursor is then where the prompt began. Some terminals break
- * the rows of a line anew when their size changes, and others do not: of both answers the one with
- * fewer rows is taken, because what stands above the prompt must stay. */
+/* Erases the line and its prompt; the cursor is then where the prompt began. Some terminals rewrap
+ * a long line when their size changes, and others do not. The smaller of both row numbers is used,
+ * because the text above the prompt must not be erased. */
 static void erase_line(size_t columns) {
     size_t as_drawn = cursor_row(known_columns), broken_anew = cursor_row(columns);
     size_t up = as_drawn < broken_anew ? as_drawn : broken_anew;
@@ -139,7 +140,7 @@ static void erase_line(size_t columns) {
     buffer_free(&out);
 }
 
-/* Draws the line anew, without its hint, where the terminal's size has changed. */
+/* Where the terminal's size has changed, redraws the line without its hint and returns true. */
 static bool follow_size(void) {
     int columns, rows;
     if (!resized) return false;
@@ -153,7 +154,8 @@ static bool follow_size(void) {
 
 /* --- characters ------------------------------------------------------------------------------- */
 
-/* Reads a byte, as read(2) does; EINTR also for an interrupt that came before. */
+/* Reads a byte, as read(2) does. EINTR also where the signal arrived before the call, because the
+ * signals are unblocked only during ppoll. */
 static ssize_t read_byte(char *byte) {
     struct pollfd ready = {.fd = STDIN_FILENO, .events = POLLIN};
     listen_for_size();
@@ -161,7 +163,8 @@ static ssize_t read_byte(char *byte) {
     return system_read(STDIN_FILENO, byte, 1);
 }
 
-/* One character, its bytes gathered; 0 at the end, or after an interrupt; -1 where it fails. */
+/* libedit's EL_GETCFN: reads the bytes of one character and returns 1; 0 at the end of input, after
+ * an interrupt or an error. */
 static int read_character(EditLine *unused, wchar_t *c) {
     mbstate_t state = {0};
     bool drawn = draw_hint();
@@ -177,7 +180,7 @@ static int read_character(EditLine *unused, wchar_t *c) {
         if (got <= 0) return 0;
         size_t used = mbrtowc(c, &byte, 1, &state);
         if (used == (size_t)-2) continue;
-        /* A byte that is no character of this encoding stands for itself. */
+        /* A byte that is invalid in this encoding becomes the character of its number. */
         if (used == (size_t)-1) *c = (unsigned char)byte;
         if (used == 0) *c = L'\0';
         return 1;
@@ -189,7 +192,7 @@ static int read_character(EditLine *unused, wchar_t *c) {
 #define OFFERS_MAX 256
 struct offers {
     char *lines[OFFERS_MAX];
-    size_t count, common; /* bytes that all begin with */
+    size_t count, common; /* `common`: the length of the prefix that all lines share */
 };
 
 static void take_offer(void *context, const char *whole) {
@@ -201,7 +204,7 @@ static void take_offer(void *context, const char *whole) {
     o->lines[o->count++] = memory_strdup(whole, MEMORY_OTHER);
 }
 
-/* In columns, below the line. */
+/* Lists the offers below the line, in columns. */
 static void list_offers(const struct offers *o) {
     int columns, rows;
     size_t widest = 0;
@@ -244,7 +247,7 @@ static unsigned char complete_line(EditLine *e, int key) {
 /* --- lines ------------------------------------------------------------------------------------ */
 
 static char *prompt_now(EditLine *unused) {
-    /* libedit does not change it. */
+    /* The cast drops const, because libedit does not change the prompt. */
     return (char *)(uintptr_t)shown_prompt;
 }
 
@@ -264,13 +267,13 @@ void cli_editor_open(void) {
     past = history_init();
     history(past, &event, H_SETSIZE, CLI_HISTORY_LINES);
     history(past, &event, H_SETUNIQUE, 1);
-    /* The terminal is put back when a signal ends or stops the program, and follows its size. */
+    /* libedit restores the terminal when a signal ends or stops the program. */
     el_set(editor, EL_SIGNAL, 1);
     el_set(editor, EL_EDITOR, "emacs");
     el_set(editor, EL_PROMPT, prompt_now);
     el_set(editor, EL_HIST, history, past);
     el_set(editor, EL_GETCFN, read_character);
-    /* The narrow form would keep copies of its texts for good. */
+    /* el_wset, because el_set would make copies of the texts that are never freed. */
     el_wset(editor, EL_ADDFN, L"cli-complete", L"Complete a command", complete_line);
     el_set(editor, EL_BIND, "\t", "cli-complete", NULL);
     el_set(editor, EL_BIND, "^R", "em-inc-search-prev", NULL);

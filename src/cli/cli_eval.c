@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A script from a file: EVAL, or a session of the server's debugger.
  *
- * In a session the server answers each command by an array of lines. "<endsession>" among them says
- * that the script's own reply is next, and then the end of the connection.
+ * In a session the server answers each command by an array of lines. The line "<endsession>" means
+ * that the script's own reply follows, and that the server then closes the connection.
  */
 #include "cli/cli_eval.h"
 
@@ -22,7 +22,7 @@
 static const struct cli_options *options;
 static struct buffer out = {.class = MEMORY_OTHER};
 
-/* False with a message. */
+/* Reads the file. False with a message. */
 static bool read_script(const char *path, struct buffer *script) {
     FILE *file = fopen(path, "re");
     if (!file) {
@@ -40,7 +40,7 @@ static bool read_script(const char *path, struct buffer *script) {
     return good;
 }
 
-/* EVAL script count key ... argument ...; `digits` has the count. */
+/* Makes the words "EVAL script count key ... argument ..."; `digits` stores the count's text. */
 static bool make_words(struct cli_words *w, struct slice script, int count, char *const *arguments,
                        char digits[NUMBER_INT64_CHARS]) {
     int keys = 0;
@@ -96,7 +96,8 @@ static bool show_lines(const struct peer_reply *reply) {
 enum session_end { SESSION_OVER, SESSION_AGAIN, SESSION_QUIT };
 enum said { SAID, SAID_NOTHING, SAID_AGAIN, SAID_QUIT };
 
-/* What the server says; true where the session has ended, its reply shown. */
+/* Reads and shows one answer of the debugger; true where the session has ended, after the script's
+ * reply was shown. */
 static bool hear_server(void) {
     const struct peer_reply *reply = cli_link_read();
     bool is_lines = reply && reply->type == PEER_ARRAY &&
@@ -113,7 +114,8 @@ static bool hear_server(void) {
     return true;
 }
 
-/* A line of the person's goes to the debugger, or is meant for us. */
+/* Sends a line that the user typed to the debugger, unless redis-cli itself handles it ("restart",
+ * "quit", "exit"). */
 static enum said speak_to_debugger(const char *text) {
     struct buffer storage = {.class = MEMORY_OTHER};
     struct slice *words;
@@ -164,7 +166,7 @@ static int run_debugger(int count, char *const *arguments) {
     cli_editor_open();
     cli_editor_show_hints(false);
     while (end == SESSION_AGAIN) {
-        /* The file is read again: a person may have changed it meanwhile. */
+        /* A restart reads the file again, because the user may have changed it. */
         struct buffer script = {.class = MEMORY_OTHER};
         struct cli_words words;
         char digits[NUMBER_INT64_CHARS];

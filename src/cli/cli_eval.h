@@ -5,6 +5,7 @@
 #define EVENKEEL_CLI_CLI_EVAL_H
 struct cli_options;
 
-/* `arguments`: keys, then "," and what is no key. Returns the program's exit status. */
+/* `arguments`: keys, then ",", then arguments that are no keys. Returns the program's exit status.
+ */
 int cli_eval_run(const struct cli_options *o, int count, char *const *arguments);
 #endif

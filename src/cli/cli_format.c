@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Replies as text, in three forms.
  *
- * Formatted: a type before each value that is no text, texts in quotes, elements numbered, those
- * within others set in below them. Raw: texts as they are, one a line, whatever is within what.
- * CSV: the same in quotes, one line a reply.
+ * Formatted: strings are quoted, other values are preceded by their type, elements are numbered,
+ * and nested elements are indented. Raw: each string as it is on a line of its own, nesting is not
+ * shown. CSV: strings are quoted, and a reply is one line.
  *
- * Invariant: of what the server sends nothing that is formatted moves a terminal's cursor, changes
- * its colours or its title; texts like INFO's keep their tabs and line ends. Raw replies are as the
- * server has them.
+ * Invariant: formatted output has no byte from the server that moves a terminal's cursor or changes
+ * its colours or title; texts like INFO's keep their tabs and line ends. Raw replies are written as
+ * the server sent them.
  *
- * Depth is bounded by PEER_DEPTH_MAX, so the functions call themselves.
+ * The functions may recurse, because PEER_DEPTH_MAX limits the depth of a reply.
  */
 #include "cli/cli_format.h"
 
@@ -19,10 +19,10 @@
 #define DELETE_CHAR 0x7f
 /* --- text without quotes ---------------------------------------------------------------------- */
 
-/* A range of characters of several bytes in UTF-8 (RFC 3629): how many bytes follow the first, and
- * between what the second is. Numbers that are longer than they need be, surrogates and what is
- * beyond Unicode are left out, and so are U+0080 to U+009F, the control characters of a second set,
- * which terminals obey. */
+/* A range of multi-byte characters in UTF-8 (RFC 3629): the first byte's range, the number of bytes
+ * that follow it, and the second byte's range. The table leaves out overlong encodings, surrogates
+ * and code points above U+10FFFF. It also leaves out U+0080 to U+009F, because terminals obey these
+ * control characters (C1). */
 static const struct utf8_range {
     unsigned char first, last, following, second_least, second_most;
 } utf8_ranges[] = {
@@ -31,7 +31,7 @@ static const struct utf8_range {
     {0xf0, 0xf0, 3, 0x90, 0xbf}, {0xf1, 0xf3, 3, 0x80, 0xbf}, {0xf4, 0xf4, 3, 0x80, 0x8f},
 };
 
-/* Bytes of the printable character that `at` points to; 0 where there is none. */
+/* The number of bytes of the printable character at `at`; 0 where none begins there. */
 static size_t printable_bytes(const unsigned char *at, size_t left) {
     if (*at < 0x80) return *at >= ' ' && *at != DELETE_CHAR;
     for (size_t i = 0; i < sizeof(utf8_ranges) / sizeof(utf8_ranges[0]); i++) {
@@ -46,8 +46,8 @@ static size_t printable_bytes(const unsigned char *at, size_t left) {
     return 0;
 }
 
-/* Appends printable characters and those of `kept` as they are, and each other byte as a number:
- * a single byte from 0x80 to 0x9f would be obeyed by a terminal in its 8-bit mode. */
+/* Appends printable characters and the characters of `kept` unchanged, and each other byte as \xNN.
+ * Single bytes from 0x80 to 0x9f are escaped, too, because a terminal in 8-bit mode obeys them. */
 static void append_harmless(struct buffer *out, struct slice text, const char *kept) {
     for (size_t i = 0; i < text.length;) {
         const char *at = text.bytes + i;
@@ -86,7 +86,7 @@ static const struct peer_reply *format_one(struct buffer *out, const struct peer
 
 struct aggregate_form {
     enum peer_type type;
-    char mark; /* behind an element's number */
+    char mark; /* printed after an element's number */
     const char *empty;
 };
 static const struct aggregate_form aggregate_forms[] = {
@@ -119,7 +119,7 @@ static void format_aggregate(struct buffer *out, const struct peer_reply *reply,
         buffer_printf(out, "%s%*" PRIu32 "%c ", i > 1 ? margin : "", width, i, form->mark);
         child = format_one(out, child, inner);
         if (!pairs) continue;
-        out->length--; /* the key's line end */
+        out->length--; /* removes the key's line end */
         buffer_append_c_string(out, " => ");
         child = format_one(out, child, inner);
     }
@@ -140,7 +140,7 @@ static void format_bulk(struct buffer *out, const struct peer_reply *reply) {
     buffer_append_char(out, '\n');
 }
 
-/* Returns what follows the reply. */
+/* Appends the reply; returns the reply that follows it. */
 static const struct peer_reply *format_one(struct buffer *out, const struct peer_reply *reply,
                                            const char *margin) {
     switch (reply->type) {
@@ -166,7 +166,7 @@ static const struct peer_reply *format_one(struct buffer *out, const struct peer
 
 struct flat {
     bool csv;
-    const char *between; /* elements */
+    const char *between; /* printed between two elements */
 };
 
 static void flat_text(struct buffer *out, const struct peer_reply *reply, bool csv) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Help, hints and completions from two tables: arguments by hand, summaries from the server's rows.
+ * Help, hints and completions from two tables: cli_commands.h has the arguments, written by hand;
+ * cli_summaries.h has the summaries, made from the server's rows.
  */
 #include "cli/cli_help.h"
 
@@ -27,7 +28,7 @@ static const char general_end[] =
     "  connect HOST PORT, clear, quit\n"
     "The file ~/.redisclirc may have :set lines.\n";
 
-/* Of a command, or of that a subcommand belongs to. */
+/* The summary of a command; for a subcommand that of its command. */
 static const struct cli_summary *summary_of(const char *name) {
     size_t length = strcspn(name, " ");
     for (size_t i = 0; i < SUMMARIES; i++) {
@@ -56,7 +57,7 @@ static void print_command(struct buffer *out, const struct cli_command *command,
     buffer_printf(out, colours ? "  \033[33mgroup:\033[0m %s\n" : "  group: %s\n", summary->group);
 }
 
-/* Whether no earlier row is of the row's group. */
+/* Whether the row is the first one of its group. */
 static bool is_new_group(size_t row) {
     size_t earlier = 0;
     while (strcmp(cli_summaries[earlier].group, cli_summaries[row].group) != 0) earlier++;
@@ -85,7 +86,7 @@ static void print_general(struct buffer *out) {
     buffer_append_c_string(out, general_end);
 }
 
-/* The words as one name: "client kill". */
+/* Joins the words to one name: "client kill". */
 static void join_words(char name[NAME_CHARS], const struct slice *words, size_t count) {
     size_t used = 0;
     name[0] = '\0';
@@ -124,7 +125,7 @@ void cli_help_print(struct buffer *out, const struct slice *words, size_t count,
 
 /* --- hints ------------------------------------------------------------------------------------ */
 
-/* Blanks part words; quotes count as any other byte: a hint need not be exact. */
+/* Splits the line at blanks. Quotes are ordinary bytes here, because a hint need not be exact. */
 static size_t split_words(struct slice line, struct slice words[WORDS_MAX]) {
     size_t count = 0, at = 0;
     while (at < line.length && count < WORDS_MAX) {
@@ -136,7 +137,8 @@ static size_t split_words(struct slice line, struct slice words[WORDS_MAX]) {
     return count;
 }
 
-/* The row with the longest name that the words begin with; `used`: words of its name. */
+/* The row with the longest name with which the words begin; `used` becomes the number of words in
+ * that name. */
 static const struct cli_command *find_command(const struct slice *words, size_t count,
                                               size_t *used) {
     size_t rows;
@@ -153,7 +155,7 @@ static const struct cli_command *find_command(const struct slice *words, size_t 
     return NULL;
 }
 
-/* Behind the first argument of the text: a word, or all of a bracket. */
+/* The text after its first argument, which is a word or everything up to the closing bracket. */
 static const char *skip_argument(const char *text) {
     int depth = 0;
     for (; *text && (depth || *text != ' '); text++) depth += (*text == '[') - (*text == ']');
@@ -166,7 +168,7 @@ void cli_help_hint(struct buffer *out, struct slice line) {
     const struct cli_command *command = count ? find_command(words, count, &used) : NULL;
     if (!command) return;
     const char *rest = command->arguments;
-    /* What may be left out, or come again, stays to be seen. */
+    /* The hint keeps all arguments from the first optional one on. */
     for (size_t i = used; i < count && *rest && *rest != '['; i++) rest = skip_argument(rest);
     if (*rest && line.bytes[line.length - 1] != ' ') buffer_append_char(out, ' ');
     buffer_append_c_string(out, rest);
@@ -178,7 +180,7 @@ struct completion {
     void (*take)(void *context, const char *whole);
     void *context;
     struct slice line;
-    size_t typed; /* of the line that stays as it is: "help " */
+    size_t typed; /* the length of the line's beginning that is not completed: "help " */
     bool upper;
 };
 
@@ -200,11 +202,11 @@ void cli_help_complete(struct slice line, void (*take)(void *context, const char
     struct completion c = {take, context, line, 0, false};
     bool helps = line.length >= 5 && !strncasecmp(line.bytes, "help ", 5);
     if (helps) c.typed = 5;
-    /* Capitals where the word was begun with one. */
+    /* Completions are in capitals where the first letter of the typed word is one. */
     c.upper = line.length > c.typed && line.bytes[c.typed] >= 'A' && line.bytes[c.typed] <= 'Z';
     bool second = memchr(line.bytes + c.typed, ' ', line.length - c.typed) != NULL;
     for (size_t i = 0; i < rows; i++) {
-        /* Subcommands are offered once their command stands there. */
+        /* Subcommands are offered only after their command and a blank were typed. */
         if (!strchr(commands[i].name, ' ') == second) continue;
         offer_completion(&c, commands[i].name);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What can be said of commands: help texts, hints behind the cursor, completions of a line.
+ * Help on commands: help texts, hints after the cursor, completions of a line.
  */
 #ifndef EVENKEEL_CLI_CLI_HELP_H
 #define EVENKEEL_CLI_CLI_HELP_H
@@ -8,12 +8,14 @@
 
 #include "base/string.h"
 
-/* Appends the help for the words behind "help": none, "@group", or a command's name, of which a
- * beginning will do. Sequences for bold and colours only with `colours`. */
+/* Appends the help for the words after "help": no word, "@group", or a command's name or its
+ * beginning. Escape sequences for bold and colours are used only with `colours`. */
 void cli_help_print(struct buffer *out, const struct slice *words, size_t count, bool colours);
-/* Appends what the command that `line` begins still takes; nothing where it is not known. */
+/* Appends the arguments that the command at the beginning of `line` still takes; nothing where the
+ * command is unknown. */
 void cli_help_hint(struct buffer *out, struct slice line);
-/* Calls `take` with each whole line that `line` may become: commands, and topics behind "help". */
+/* Calls `take` with each completion of `line`, as a whole line: commands, and after "help" also
+ * groups. */
 void cli_help_complete(struct slice line, void (*take)(void *context, const char *whole),
                        void *context);
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A file of plain lines, for its owner only. Each line is appended when it was typed, so that
- * sessions side by side do not overwrite each other; a file that has grown to twice
- * CLI_HISTORY_LINES is cut when it is read.
+ * The history file has plain lines, and only its owner may read it. Each line is appended as soon
+ * as it was typed, so that sessions that run side by side do not overwrite each other's lines. A
+ * file that has grown to twice CLI_HISTORY_LINES is cut when it is read.
  */
 #include "cli/cli_history.h"
 
@@ -17,7 +17,7 @@
 
 #define PATH_CHARS 4096
 
-/* "" where there is none. */
+/* The path of the history file; "" where there is none. */
 static const char *path_of(char path[PATH_CHARS]) {
     const char *chosen = getenv("REDISCLI_HISTFILE"), *home = getenv("HOME");
     path[0] = '\0';
@@ -53,7 +53,7 @@ static bool words_are_secret(const struct slice *words, int count) {
     return slice_is(words[0], "acl") && count > 1 && slice_is(words[1], "setuser");
 }
 
-/* For a line whose quotes do not close, so that its words are not known. */
+/* The secrets test for a line with an unclosed quote, whose words are therefore unknown. */
 static bool line_may_be_secret(const char *line) {
     static const char *const names[] = {"auth", "hello", "migrate", "config", "acl"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -75,7 +75,8 @@ bool cli_history_is_secret(const char *line) {
     return secret;
 }
 
-/* The file's last lines, written anew under a name that nobody can know before. */
+/* Replaces the file by its last lines. They are written to a file with an unpredictable name, which
+ * is then renamed. */
 static void cut_file(const char *path, char **lines, size_t count) {
     char other[PATH_CHARS + 8];
     snprintf(other, sizeof(other), "%s.XXXXXX", path);
@@ -119,7 +120,8 @@ void cli_history_append(const char *line) {
     if (!*path_of(path)) return;
     int fd = system_open(path, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
     if (fd < 0) return;
-    /* A file that was there may have been anyone's to read; what is no file stays as it is. */
+    /* An existing file may be readable for other users, so its mode is corrected; only that of a
+     * regular file. */
     struct stat about;
     if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode) && about.st_mode & 077) {
         (void)fchmod(fd, 0600);
@@ -127,7 +129,7 @@ void cli_history_append(const char *line) {
     struct buffer text = {.class = MEMORY_OTHER};
     buffer_append_c_string(&text, line);
     buffer_append_char(&text, '\n');
-    /* A history that misses a line is no reason to trouble anyone. */
+    /* A failed write is ignored, because a missing history line is not worth an error message. */
     ssize_t written = system_write(fd, text.bytes, text.length);
     (void)written;
     buffer_free(&text);

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lines that were typed, kept in a file from one session to the next; never those with a secret.
+ * The history of typed lines, kept in a file from one session to the next. Lines with a secret are
+ * never kept.
  */
 #ifndef EVENKEEL_CLI_CLI_HISTORY_H
 #define EVENKEEL_CLI_CLI_HISTORY_H
 #include <stdbool.h>
 
-/* Lines in memory, and in the file when it is read. */
+/* The most lines that are kept in memory, and that are taken from the file. */
 #define CLI_HISTORY_LINES 1000
 
-/* Whether a command's words show a password: AUTH, HELLO with AUTH, MIGRATE with AUTH, CONFIG SET
- * of one, ACL SETUSER. */
+/* Whether the line's command may contain a password: AUTH, HELLO with AUTH, MIGRATE with AUTH,
+ * CONFIG SET of a password, ACL SETUSER. */
 bool cli_history_is_secret(const char *line);
-/* Reads the file (REDISCLI_HISTFILE, else ~/.rediscli_history; /dev/null: none), its last lines
- * only, and gives each to `take`. */
+/* Calls `take` with each of the last CLI_HISTORY_LINES lines of the history file. The file is
+ * $REDISCLI_HISTFILE, else ~/.rediscli_history; with /dev/null there is none. */
 void cli_history_load(void (*take)(const char *line));
-/* Appends a line to the file; one that cannot be written is given up. */
+/* Appends a line to the file; a line that cannot be written is dropped without a message. */
 void cli_history_append(const char *line);
 #endif

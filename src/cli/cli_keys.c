@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Pages of SCAN, and questions about each key of a page, one pipeline a question.
+ * Pages of SCAN, and requests about each key of a page: one pipeline for each kind of request.
  *
- * A key may be gone, or of another type, when the next question comes: what is answered by nil or
- * an error counts as size 0.
+ * A key may be deleted or change its type between two requests, so a key whose size is answered by
+ * nil or an error counts as size 0.
  */
 #include "cli/cli_keys.h"
 
@@ -15,7 +15,7 @@
 #include "cli/cli_options.h"
 #include "cli/cli_run.h"
 
-/* Pages between two rests of -i. */
+/* The number of pages between two pauses of -i. */
 #define PAGES_A_REST 100
 #define HOT_KEYS 16
 
@@ -27,8 +27,8 @@ struct scan {
     bool ended;
     uint64_t pages, keys_seen;
     int64_t keys_total;
-    struct buffer bytes; /* of the page's keys, one after the other */
-    struct slice *keys;  /* of the page */
+    struct buffer bytes; /* the names of the page's keys, one after the other */
+    struct slice *keys;  /* the page's keys, in `bytes` */
     size_t count, capacity;
 };
 
@@ -69,7 +69,7 @@ static bool is_page(const struct peer_reply *reply) {
            list->type == PEER_ARRAY;
 }
 
-/* The next page. False after the last one, or after an error: `failed`. */
+/* Reads the next page. False after the last page, or after an error: `failed` is true then. */
 static bool scan_next(struct scan *s, bool *failed) {
     struct slice words[4] = {SLICE("SCAN"), slice_of(s->cursor)};
     size_t count = 2;
@@ -142,7 +142,7 @@ static double percent_done(const struct scan *s) {
 
 static struct buffer shown = {.class = MEMORY_OTHER};
 
-/* A key in quotes, until the next call. */
+/* The key in quotes; valid until the next call. */
 static const char *show_key(struct slice key) {
     buffer_clear(&shown);
     buffer_append_quoted(&shown, key);
@@ -157,7 +157,7 @@ struct type_row {
 static const struct type_row type_rows[] = {
     {"string", "STRLEN", "bytes"}, {"list", "LLEN", "items"},    {"set", "SCARD", "members"},
     {"hash", "HLEN", "fields"},    {"zset", "ZCARD", "members"}, {"stream", "XLEN", "entries"},
-    {"other", NULL, "?"}, /* a module's */
+    {"other", NULL, "?"}, /* types of modules */
 };
 #define TYPES (sizeof(type_rows) / sizeof(type_rows[0]))
 
@@ -171,7 +171,7 @@ struct sizes {
     bool memory; /* --memkeys */
     struct type_sum sums[TYPES];
     uint64_t key_bytes;
-    size_t *types; /* of the page's keys; TYPES = gone */
+    size_t *types; /* for each key of the page its row; TYPES = the key is deleted */
     size_t capacity;
 };
 
@@ -193,7 +193,8 @@ static void ask_types(struct sizes *z) {
     for (size_t i = 0; i < z->scan.count; i++) z->types[i] = type_of(cli_link_must_read());
 }
 
-/* False where nothing is asked about the key. */
+/* Sends the request for the size of key `i`. False where none is sent: the key is deleted, or its
+ * type has no such command. */
 static bool ask_size(const struct sizes *z, size_t i) {
     char samples[NUMBER_INT64_CHARS];
     struct slice key = z->scan.keys[i];
@@ -231,7 +232,8 @@ static void note_size(struct sizes *z, size_t i, uint64_t size) {
 
 static void take_page(struct sizes *z) {
     ask_types(z);
-    /* Sent in one go, so that whether something was asked is decided twice, alike. */
+    /* All requests are sent before the first reply is read. So the loop below repeats ask_size's
+     * conditions to know which keys have a reply. */
     for (size_t i = 0; i < z->scan.count; i++) (void)ask_size(z, i);
     for (size_t i = 0; i < z->scan.count; i++) {
         if (z->types[i] == TYPES) continue;
@@ -307,7 +309,8 @@ static bool note_hot_key(struct hot_keys *hot, int64_t uses, struct slice key) {
     return true;
 }
 
-/* False after an error, most likely that the server keeps no such counts. */
+/* Reads the access counts of a page's keys. False after an error; the usual one is that the server
+ * keeps no counts because its maxmemory-policy is not an LFU policy. */
 static bool take_hot_page(struct scan *s, struct hot_keys *hot) {
     bool good = true;
     for (size_t i = 0; i < s->count; i++) {
@@ -315,7 +318,7 @@ static bool take_hot_page(struct scan *s, struct hot_keys *hot) {
     }
     for (size_t i = 0; i < s->count; i++) {
         const struct peer_reply *reply = cli_link_must_read();
-        /* A key that is gone by now is "no such key": nil, or that error. */
+        /* A key that was deleted meanwhile gives nil or the error "no such key". */
         bool gone = reply->type == PEER_ERROR &&
                     memmem(reply->text.bytes, reply->text.length, "no such key", 11);
         if (reply->type == PEER_ERROR && !gone && good) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Latency, sampled: one PING after the other with a pause between, so that the measuring is no
- * load.
+ * Latency, sampled: one PING after the other, with a pause between two so that the measurement puts
+ * no load on the server.
  */
 #include "cli/cli_latency.h"
 
@@ -79,7 +79,7 @@ int cli_latency_run(const struct cli_options *o) {
 /* --- a band of colours ------------------------------------------------------------------------ */
 
 struct bucket {
-    int64_t usec; /* up to so long */
+    int64_t usec; /* the longest latency that it counts */
     char mark;
 };
 static const struct bucket buckets[] = {
@@ -93,7 +93,7 @@ static const struct bucket buckets[] = {
 };
 #define BUCKETS (sizeof(buckets) / sizeof(buckets[0]))
 
-/* Shares from none to all, of the 256 colours of terminals: grey, then yellow to red. */
+/* Colours for shares from 0 to 100 %, of the terminal's 256: black and grey, then yellow to red. */
 static const int shades[] = {16,  234, 236, 238, 240, 242, 244, 143,
                              185, 227, 221, 214, 208, 202, 196};
 #define SHADES (sizeof(shades) / sizeof(shades[0]))
@@ -118,7 +118,7 @@ static void print_legend(bool colours) {
 
 static void print_band(const uint64_t counts[BUCKETS], uint64_t all, bool colours) {
     for (size_t i = 0; i < BUCKETS; i++) {
-        /* The least share is seen, too: it has the first shade above none. */
+        /* Rounded up, so that the smallest share above 0 is visible. */
         size_t most = (colours ? SHADES : sizeof(plain_shades) - 1) - 1;
         size_t shade = (size_t)((counts[i] * most + all - 1) / all);
         if (colours) {
@@ -165,7 +165,7 @@ int cli_latency_intrinsic_run(const struct cli_options *o) {
         if (!tells) continue;
         printf("Max latency so far: %" PRId64 " microseconds.\n", worst_nsec / 1000);
         if (fflush(stdout) != 0) return 1;
-        /* What printing took is none of the machine's. */
+        /* The clock is read again, because the time for printing is not the machine's latency. */
         now = clock_monotonic_nsec();
     }
     double average_nsec = (double)(now - began) / (double)runs;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * redis-cli's clocks: how long PINGs take, and how long this machine itself makes programs wait.
+ * redis-cli's latency modes: the latency of PINGs, and the delays that this machine itself causes.
  */
 #ifndef EVENKEEL_CLI_CLI_LATENCY_H
 #define EVENKEEL_CLI_CLI_LATENCY_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lines: the prompt, what is meant for redis-cli itself, and the commands.
+ * Lines: the prompt, lines that redis-cli itself handles, and commands to the server.
  */
 #include "cli/cli_lines.h"
 
@@ -17,7 +17,7 @@
 
 #define PROMPT_CHARS 320
 #define PATH_CHARS 4096
-/* What takes longer is worth saying. */
+/* The duration of a command is printed from here on. */
 #define SLOW_SEC 0.5
 
 enum line_verdict { LINE_GO_ON, LINE_END };
@@ -71,10 +71,10 @@ static void connect_elsewhere(const struct slice *words) {
     options->connection.port = port;
     options->connection.path = NULL;
     bool connected = cli_run_connect();
-    (void)connected; /* the prompt says it */
+    (void)connected; /* the prompt shows whether it is connected */
 }
 
-/* True where the line was for us. */
+/* Runs a line that redis-cli itself handles. False where the line is a command to the server. */
 static bool run_own(const struct slice *words, size_t count, enum line_verdict *verdict) {
     if (slice_is(words[0], "quit") || slice_is(words[0], "exit")) {
         *verdict = LINE_END;
@@ -90,7 +90,7 @@ static bool run_own(const struct slice *words, size_t count, enum line_verdict *
     return true;
 }
 
-/* ~/.redisclirc, or REDISCLI_RCFILE. */
+/* Applies the ":set" lines of ~/.redisclirc, or of the file that REDISCLI_RCFILE names. */
 static void read_preferences(void) {
     char path[PATH_CHARS], *text = NULL;
     size_t size = 0;
@@ -152,7 +152,7 @@ static enum line_verdict run_line(const char *text) {
 int cli_lines_run(struct cli_options *o) {
     options = o;
     bool connected = cli_link_is_open() || cli_run_connect();
-    /* A script must not run on without its server; a person may start it. */
+    /* A script must not continue without its server; a person may start the server and go on. */
     if (!connected && !o->input_is_terminal) return 1;
     cli_editor_open();
     if (o->input_is_terminal) read_preferences();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * redis-cli without a command: line after line.
+ * redis-cli without a command on its command line: commands are read line by line from standard
+ * input.
  */
 #ifndef EVENKEEL_CLI_CLI_LINES_H
 #define EVENKEEL_CLI_CLI_LINES_H
@@ -9,10 +10,10 @@
 struct cli_options;
 struct slice;
 
-/* Prints the help that these words ask for, "help" or "?" first; false where they do not. */
+/* Prints the help that the words ask for; false where the first word is neither "help" nor "?". */
 bool cli_lines_show_help(const struct slice *words, size_t count);
 
-/* Until the input ends, "quit" or "exit". Returns the program's exit status. `o` changes where
- * "connect" says so. */
+/* Runs lines until the input ends, or until "quit" or "exit". Returns the program's exit status.
+ * "connect" changes the connection in `o`. */
 int cli_lines_run(struct cli_options *o);
 #endif

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The connection to the server: greeting, waiting, interrupts.
  *
- * Replies are taken one by one (peer_client_take), because requests and replies do not go in pairs
- * here: SUBSCRIBE has several, MONITOR has no end, and --pipe sends what it does not understand.
+ * Replies are taken one by one (peer_client_take), because requests and replies do not come in
+ * pairs here: SUBSCRIBE has several replies, MONITOR's never end, and --pipe sends bytes that it
+ * does not parse.
  *
  * Invariants
- *  1. There is one client for the life of the program; it is closed or greeted, or says why not.
- *  2. Nothing has a time limit: a person waits, and may interrupt.
- *  3. A request that is asked, and not only sent, is part of the greeting; none of these is
- *     unanswered after cli_link_open.
+ *  1. One peer client exists for the life of the program.
+ *  2. No wait has a time limit, because a person waits and can interrupt.
+ *  3. Only the greeting's requests are asked (peer_client_ask), all others are only sent. After
+ *     cli_link_open no asked request is unanswered.
  */
 #include "cli/cli_link.h"
 
@@ -21,7 +22,7 @@
 #include "peer/peer_client.h"
 #include "tools/tool_greeting.h"
 
-/* Of one reply. A person asked for it, so that only absurd ones are refused. */
+/* The limits of a reply. They refuse only absurd replies, because a person asked for this one. */
 #define TEXT_BYTES_MAX ((size_t)64 << 30)
 #define NODES_MAX ((uint32_t)1 << 30)
 #define WORDS_MAX 8
@@ -30,7 +31,7 @@ static struct tool_connection *place;
 static bool speaks_resp3, tells, greeted;
 static void (*push_taker)(const struct peer_reply *push);
 static struct peer_client *client;
-static struct tool_greeting greeting; /* only while it is asked */
+static struct tool_greeting greeting; /* in use only while greet_server runs */
 static volatile sig_atomic_t interrupted;
 static bool heeds_interrupt;
 
@@ -56,7 +57,7 @@ struct peer_client *cli_link_client(void) {
     return client;
 }
 
-/* Without the call that failed: "connect: Connection refused". */
+/* Removes the name of the failed call, as in "connect: Connection refused". */
 const char *cli_link_error(void) {
     const char *error = peer_client_error(client), *behind = strstr(error, ": ");
     if (!strcmp(error, "the other side closed the connection")) {
@@ -65,7 +66,7 @@ const char *cli_link_error(void) {
     return behind && strncmp(error, "protocol", 8) != 0 ? behind + 2 : error;
 }
 
-/* One round of waiting; false where there is no connection, or an interrupt. */
+/* Waits once for the connection; false where it has ended, or after an interrupt. */
 static bool wait_round(void) {
     if (heeds_interrupt && interrupted) return false;
     bool goes_on = peer_client_turn(client, INT64_MAX);
@@ -91,7 +92,8 @@ static void take_greeting(void *unused, uintptr_t i, const struct peer_reply *re
     }
 }
 
-/* Each request after the answer to the last: one that fails is the end of it. */
+/* Sends each request of the greeting after the reply to the one before; the first that fails ends
+ * the greeting. */
 static void greet_server(void) {
     greeted = true;
     tool_greeting_init(&greeting, place, speaks_resp3);
@@ -102,7 +104,8 @@ static void greet_server(void) {
             take_greeting(NULL, i, NULL);
         while (peer_client_asked(client) && wait_round()) {
         }
-        /* An interrupt. The answer that is still to come must not be taken for another one. */
+        /* After an interrupt the connection is closed, so that the reply that is still to come is
+         * not taken for the reply to a later request. */
         if (peer_client_asked(client)) {
             peer_client_close(client);
             greeted = false;

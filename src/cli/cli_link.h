@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * redis-cli's connection to the server: one at a time, opened with the user's password, protocol
- * and database, and opened anew when it ended.
+ * and database.
  */
 #ifndef EVENKEEL_CLI_CLI_LINK_H
 #define EVENKEEL_CLI_CLI_LINK_H
@@ -16,35 +16,44 @@
 struct cli_options;
 struct peer_client;
 
-/* `c` is borrowed: who changes host, port or database in it reaches another server with the next
- * cli_link_open. `verbose`: connections are told of on standard error. `on_push` takes what nobody
- * asked for; NULL drops it. */
+/* `c` is borrowed: a change of host, port or database in it takes effect with the next
+ * cli_link_open. With `verbose` each connection is reported on standard error. `on_push` takes the
+ * pushes that arrive during cli_link_call; NULL drops them. */
 void cli_link_init(struct tool_connection *c, bool resp3, bool verbose,
                    void (*on_push)(const struct peer_reply *push));
-/* Connects, after closing. False where there is no connection; AUTH or SELECT that fail are no
- * reason. Either is said on standard error. */
+/* Closes the present connection and opens a new one. False where no connection results; a refused
+ * AUTH or SELECT does not count (cli_link_is_greeted). Both failures are reported on standard
+ * error.
+ */
 MUST_USE bool cli_link_open(void);
 void cli_link_close(void);
 bool cli_link_is_open(void);
 /* Whether the server took password, protocol and database when the link was opened. */
 bool cli_link_is_greeted(void);
-/* Of requests that follow; they leave when a reply is waited for. */
+/* Queues a request; it is sent when the caller waits for a reply. */
 void cli_link_send(const struct slice *words, size_t count);
-/* The next reply, pushes included, valid until the next call; waits for ever. NULL where the
- * connection ended (cli_link_error) or an interrupt came while cli_link_heed_interrupt says so. */
+/* Waits for the next reply or push, without a time limit; it is valid until the next call. NULL
+ * where the connection ended (cli_link_error), or after an interrupt while cli_link_heed_interrupt
+ * is on.
+ */
 const struct peer_reply *cli_link_read(void);
-/* A request and its reply; pushes go to `on_push`. */
+/* Sends a request and waits for its reply, NULL as for cli_link_read; pushes before the reply go to
+ * `on_push`. */
 const struct peer_reply *cli_link_call(const struct slice *words, size_t count);
-/* The same, for words that are one string each, parted by blanks in `line`. Ends the program with a
- * message where there is no reply: for modes that cannot go on without. */
+/* Sends the words of `line`, which blanks separate, and returns the reply, as cli_link_must_read.
+ */
 const struct peer_reply *cli_link_must_call(const char *line);
+/* Waits for the next reply and drops pushes. Ends the program with a message where the connection
+ * ends: for modes that cannot continue without a reply. */
 const struct peer_reply *cli_link_must_read(void);
-/* Why there is no connection, one line. */
+/* The reason why there is no connection, one line. */
 const char *cli_link_error(void);
-/* The client itself, for what is no reply, and for waiting for something else beside it. */
+/* The peer client itself, for callers that read bytes that are no replies, or that wait for other
+ * descriptors at the same time. */
 struct peer_client *cli_link_client(void);
 
-/* From now on an interrupt (Ctrl-C) makes waits end instead of the program; or no longer. */
+/* With `heed` an interrupt (Ctrl-C) ends the present wait instead of the program; without, it ends
+ * the program again. */
 void cli_link_heed_interrupt(bool heed);
 /* True once after an interrupt. */
 bool cli_link_take_interrupt(void);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A cache's life: of N keys, by a power law, a fifth gets four fifths of the reads; a key that is
- * missed is written. How many are missed says how well maxmemory and its policy serve.
+ * A cache's load: reads of N keys follow a power law by which a fifth of the keys gets four fifths
+ * of the reads. A key that a read misses is written. The share of misses shows how well maxmemory
+ * and its policy work for such a load.
  */
 #include "cli/cli_load.h"
 
@@ -21,14 +22,15 @@ struct rounds {
     uint64_t hits, misses;
 };
 
-/* Where u is uniform in [0, 1) a key's place among N is N * u^a: a fifth of the places gets four
- * fifths of the reads where 0.2 = 0.8^a. */
+/* The number of a key is N * u^a for a uniform u in [0, 1). A fifth of the numbers gets four fifths
+ * of the reads where 0.2 = 0.8^a. */
 static int64_t choose_key(int64_t keys) {
     static const double exponent = 7.212567439; /* ln 0.2 / ln 0.8 */
     return (int64_t)((double)keys * pow(random_double(), exponent));
 }
 
-/* A pipeline of reads, and one of writes for what was missed. False after an error of a read. */
+/* Sends a pipeline of reads, then a pipeline of writes for the keys that were missed. False after
+ * an error of a read. */
 static bool run_cycle(int64_t keys, struct rounds *r) {
     char names[PIPELINE][KEY_CHARS];
     bool missed[PIPELINE];
@@ -52,7 +54,7 @@ static bool run_cycle(int64_t keys, struct rounds *r) {
         cli_link_send((struct slice[]){SLICE("SET"), slice_of(names[i]), slice_of(names[i])}, 3);
         writes++;
     }
-    /* A full server refuses some: that shows as misses. */
+    /* Errors of writes are ignored: a key that a full server refuses is missed by later reads. */
     while (writes--) (void)cli_link_must_read();
     return true;
 }

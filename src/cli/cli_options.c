@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * redis-cli's rows of options, and what they are where nothing is said.
+ * redis-cli's options as rows, and their defaults.
  */
 #include "cli/cli_options.h"
 

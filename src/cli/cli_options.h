@@ -9,7 +9,7 @@
 #include "tools/tool_connection.h"
 
 enum cli_mode {
-    CLI_COMMAND, /* the words behind the options, or what is typed */
+    CLI_COMMAND, /* the words after the options, or lines of standard input */
     CLI_STAT,
     CLI_LATENCY,
     CLI_LATENCY_HISTORY,
@@ -43,7 +43,7 @@ struct cli_options {
     bool resp3, last_from_input, follow, exit_by_error, quoted_input;
     bool show_pushes;
     bool ask_password, no_auth_warning, password_on_line;
-    const char *file; /* of --rdb and --eval; "-" = standard output */
+    const char *file; /* of --rdb ("-" = standard output) and --eval */
     const char *pattern, *quoted_pattern;
     int64_t pipe_timeout_sec; /* 0 = for ever */
     int64_t samples;          /* of --memkeys; 0 = the server's choice */
@@ -55,8 +55,8 @@ struct cli_options {
 
 extern const struct tool_options cli_option_table;
 
-/* Reads the options; returns how many words they are, or -1 with a reason. What depends on the
- * terminal and the environment is settled, too. */
+/* Sets the defaults, parses the options and returns the number of words that they are; -1 with a
+ * reason. Fields that depend on the terminal and the environment are set, too. */
 MUST_USE int cli_options_read(struct cli_options *o, int count, char *const *words,
                               char reason[TOOL_REASON_CHARS]);
 #endif

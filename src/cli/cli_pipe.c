@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Mass insertion: input goes out while replies come in, neither waits for the other. Behind the
- * last byte goes an ECHO of a text that nobody can guess; its reply is the last.
+ * Mass insertion: input is sent while replies are read, and neither waits for the other. After the
+ * last byte of input an ECHO of a random text is sent, and the reply with that text is the last
+ * one.
  *
  * Invariants
- *  1. At most UNSENT_BYTES_MAX of input are held: the server's pace is ours.
+ *  1. Input is read only while fewer than UNSENT_BYTES_MAX bytes are unsent, so that input is read
+ *     at the server's pace.
  *  2. Errors are shown and counted, all other replies only counted.
  */
 #include "cli/cli_pipe.h"
@@ -27,25 +29,25 @@
 struct transfer {
     struct peer_client *client;
     uint64_t errors, replies;
-    int64_t heard_nsec; /* when something last moved */
+    int64_t heard_nsec; /* when input or the connection was last ready */
     bool input_ended, finished;
     bool within_line;       /* the last byte of input was no line end */
-    char goodbye[21];       /* what ECHO is given */
-    char bytes[READ_BYTES]; /* of input, as it was read */
+    char goodbye[21];       /* the argument of the last ECHO */
+    char bytes[READ_BYTES]; /* the buffer for input */
 };
 
 static void say_goodbye(struct transfer *t) {
     random_hex(t->goodbye, sizeof(t->goodbye) - 1);
     struct slice words[] = {SLICE("ECHO"), slice_of(t->goodbye)};
     t->input_ended = true;
-    /* An inline request without its line end must not swallow the ECHO. */
+    /* A line end ends an unfinished inline request; else the ECHO would become a part of it. */
     if (t->within_line) peer_client_send_bytes(t->client, SLICE("\r\n"));
     peer_client_send(t->client, words, 2);
     printf("All data transferred. Waiting for the last reply...\n");
     (void)fflush(stdout);
 }
 
-/* False where standard input cannot be read. */
+/* Reads input once and queues it for the server. False where standard input cannot be read. */
 static bool take_input(struct transfer *t) {
     ssize_t got = system_read(STDIN_FILENO, t->bytes, sizeof(t->bytes));
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) return true;
@@ -76,7 +78,8 @@ static void take_reply(struct transfer *t, const struct peer_reply *reply) {
     cli_format_complain("", reply->text);
 }
 
-/* Waits for either side; false where the connection ended. */
+/* Waits for input or the connection, then sends and reads. False where standard input cannot be
+ * read or the connection ended. */
 static bool transfer_some(struct transfer *t) {
     bool reads = !t->input_ended && peer_client_unsent_bytes(t->client) < UNSENT_BYTES_MAX;
     struct pollfd ready[2] = {[1] = {.fd = reads ? STDIN_FILENO : -1, .events = POLLIN}};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One command: its reply shown, the session's database and transaction kept in mind, redirections
- * of a cluster followed.
+ * Runs one command: shows its reply, tracks the session's database and transaction, follows
+ * redirections of a cluster.
  *
  * Invariants
- *  1. What the session says is what the server said: it changes by replies, not by requests.
- *  2. In the connection's settings stands the session's database, so that a connection opened anew
- *     goes on where the old one was. A transaction is gone with its connection.
+ *  1. The session changes only by replies, not by requests, so that it has the server's state.
+ *  2. The connection's settings have the session's database, so that a new connection selects the
+ *     database of the old one. A transaction ends with its connection.
  */
 #include "cli/cli_run.h"
 
@@ -17,15 +17,16 @@
 #include "cli/cli_format.h"
 #include "cli/cli_link.h"
 
-/* A cluster that sends us round in circles is left. */
+/* The most redirections of one command; a cluster that sends more redirects in circles. */
 #define REDIRECTIONS_MAX 16
 
 static struct cli_options *options;
 static struct cli_session session;
-/* Of each command of the transaction the database that it selects, an int64_t; -1 = none. */
+/* For each queued command of the transaction an int64_t: the database that it selects, -1 = none.
+ */
 static struct buffer queued = {.class = MEMORY_OTHER};
 static struct buffer out = {.class = MEMORY_OTHER};
-static bool link_has_answered; /* since it was opened */
+static bool link_has_answered; /* a reply has come since the link was opened */
 
 void cli_run_init(struct cli_options *o) {
     options = o;
@@ -45,7 +46,7 @@ bool cli_run_connect(void) {
     session.in_transaction = false;
     buffer_free(&queued);
     if (!cli_link_open()) return false;
-    /* What cannot be selected again is not what the prompt should show. */
+    /* Where the greeting failed, the prompt must not show a database that was not selected. */
     session.database = cli_link_is_greeted() ? options->connection.database : 0;
     return true;
 }
@@ -76,7 +77,7 @@ static int64_t selected_by(const struct slice *words, size_t count) {
     return selects ? database : -1;
 }
 
-/* `reply` is EXEC's: of what was queued only what the server did counts. */
+/* Notes the reply to EXEC: a queued SELECT counts only where its own reply is OK. */
 static void note_executed(const struct peer_reply *reply) {
     const struct peer_reply *child = peer_reply_first(reply);
     size_t count = queued.length / sizeof(int64_t);
@@ -119,14 +120,14 @@ static void show_reply(const struct slice *words, size_t count, const struct pee
     }
     bool as_text = cli_format_is_text_command(words, count);
     enum cli_output output = (enum cli_output)options->output;
-    /* A picture has colours. */
+    /* LOLWUT's picture has colours, which are escape sequences. */
     if (as_text && slice_is(words[0], "lolwut")) output = CLI_RAW;
     cli_format_reply(&out, reply, output, options, as_text);
     cli_format_flush(&out);
 }
 
-/* Shows what comes until somebody has enough, or the connection ends. With `begins` the first reply
- * may refuse it: then nothing follows. */
+/* Shows replies until the user interrupts or the connection ends. With `begins` the first reply may
+ * be an error, after which no stream follows. */
 static enum cli_outcome follow_stream(bool begins) {
     if (options->output == CLI_FORMATTED) {
         printf("Reading messages... (press Ctrl-C to quit)\n");
@@ -143,11 +144,11 @@ static enum cli_outcome follow_stream(bool begins) {
     bool refused = begins && reply;
     bool enough = cli_link_take_interrupt();
     cli_link_heed_interrupt(false);
-    /* What was followed is not asked for again by itself. */
+    /* After a stream the command is not repeated automatically on a new connection. */
     link_has_answered = refused;
     if (refused) return CLI_REFUSED;
     if (!enough) return CLI_LOST;
-    /* The server would go on sending. */
+    /* A new connection, because the server continues to send the stream on this one. */
     printf("\n");
     return cli_run_connect() ? CLI_STOPPED : CLI_LOST;
 }
@@ -161,7 +162,8 @@ static bool is_one_of(struct slice word, const char *const *names) {
 
 /* --- redirections ----------------------------------------------------------------------------- */
 
-/* "MOVED 3999 127.0.0.1:7001" and "ASK ...": goes there. False where it is neither. */
+/* Follows the errors "MOVED 3999 127.0.0.1:7001" and "ASK ...": connects to that server. False
+ * where the reply is neither, or where connecting fails. */
 static bool follow_redirection(const struct peer_reply *reply) {
     struct buffer storage = {.class = MEMORY_OTHER};
     struct slice *parts;
@@ -178,7 +180,7 @@ static bool follow_redirection(const struct peer_reply *reply) {
     good = colon && number_parse_int64(colon + 1, strlen(colon + 1), &port) && port > 0 &&
            port <= 65535;
     if (good) {
-        /* An address that is not said is that of the server that answered. */
+        /* An empty host stands for the host of the server that answered. */
         struct slice host = {parts[2].bytes, (size_t)(colon - parts[2].bytes)};
         if (host.length) options->connection.host = slice_dup_c_string(host, MEMORY_OTHER);
         options->connection.port = port;
@@ -209,7 +211,8 @@ static const struct peer_reply *call_following(const struct slice *words, size_t
 
 /* --- a run ------------------------------------------------------------------------------------ */
 
-/* One reply a channel, which RESP3 has as pushes; in a transaction there is only one. */
+/* Runs UNSUBSCRIBE and its variants. The server sends one reply for each channel (in RESP3 these
+ * are pushes), but only one in a transaction. */
 static enum cli_outcome run_unsubscribe(const struct slice *words, size_t count) {
     cli_link_send(words, count);
     for (size_t i = 1; i < count || i == 1; i++) {
@@ -253,8 +256,9 @@ static enum cli_outcome run_and_say(const struct slice *words, size_t count) {
     return outcome;
 }
 
-/* A connection that has ended since the last command is opened anew, and the command sent again.
- * Not one that ended by its first command: the server may have ended by it. */
+/* Runs a command; where the connection has ended since the last command, connects again and sends
+ * the command again. A command that was the first on its connection is not sent again, because this
+ * command may have ended the server. */
 static enum cli_outcome run_with_new_link(const struct slice *words, size_t count) {
     if (!cli_link_is_open() && !cli_run_connect()) return CLI_LOST;
     if (!link_has_answered) return run_and_say(words, count);

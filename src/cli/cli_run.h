@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One command of redis-cli: sent, answered, shown; and what it changes of the session.
+ * Runs one command of redis-cli: sends it, shows the reply, and notes how the reply changes the
+ * session.
  */
 #ifndef EVENKEEL_CLI_CLI_RUN_H
 #define EVENKEEL_CLI_CLI_RUN_H
@@ -12,7 +13,7 @@
 
 struct peer_reply;
 
-/* What the server keeps of our session, for the prompt. */
+/* The part of the session's state in the server that the prompt shows. */
 struct cli_session {
     int64_t database;
     bool in_transaction;
@@ -20,22 +21,22 @@ struct cli_session {
 
 enum cli_outcome {
     CLI_ANSWERED,
-    CLI_STOPPED, /* answers came until somebody had enough */
+    CLI_STOPPED, /* the user interrupted a stream of replies */
     CLI_REFUSED, /* the server answered with an error, which was shown */
     CLI_LOST,    /* no connection; standard error says why */
 };
 
-/* `o` is borrowed; with -c its connection changes as the cluster says. */
+/* `o` is borrowed; with -c, redirections of a cluster change its connection. */
 void cli_run_init(struct cli_options *o);
-/* Runs a command `repeat` times (-1 = for ever) and shows the replies. A connection that has ended
- * is opened anew once. Commands whose replies do not end (MONITOR, SUBSCRIBE) show them until they
- * are interrupted, or the connection ends. */
+/* Runs a command `repeat` times (-1 = for ever) and shows the replies. Where the connection has
+ * ended, each run opens it again once. A command with an endless stream of replies (MONITOR,
+ * SUBSCRIBE) shows them until an interrupt or the end of the connection. */
 enum cli_outcome cli_run(const struct slice *words, size_t count, int64_t repeat);
-/* Opens the connection, and the session begins anew. */
+/* Opens the connection and resets the session. False where there is no connection. */
 MUST_USE bool cli_run_connect(void);
 const struct cli_session *cli_run_session(void);
-/* For cli_link_init. */
+/* Shows a push, where the options say so; the `on_push` of cli_link_init. */
 void cli_run_show_push(const struct peer_reply *push);
-/* Waits for the time between two runs. */
+/* Sleeps for `seconds`, also where signals interrupt the sleep. */
 void cli_run_pause(double seconds);
 #endif

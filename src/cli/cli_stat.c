@@ -14,7 +14,7 @@
 #define LINES_A_HEADER 20
 #define CELL_CHARS 48
 
-/* The digits behind `name:`, where a line begins with it; 0 where none does. */
+/* The number after `name:` at the beginning of a line; 0 where no line begins so. */
 static int64_t find_field(struct slice info, const char *name) {
     size_t length = strlen(name);
     for (const char *line = info.bytes, *end = info.bytes + info.length; line && line < end;) {
@@ -31,9 +31,9 @@ static int64_t find_field(struct slice info, const char *name) {
     return 0;
 }
 
-/* Of all databases: "db0:keys=5,expires=0". */
+/* The sum of the keys of all databases, from lines like "db0:keys=5,expires=0". */
 static uint64_t count_keys(struct slice info) {
-    uint64_t keys = 0; /* a sum that no server has may wrap */
+    uint64_t keys = 0; /* unsigned, because false numbers from a server may wrap it */
     const char *at = info.bytes, *end = info.bytes + info.length;
     while ((at = memmem(at, (size_t)(end - at), ":keys=", 6))) {
         const char *digits = at + 6;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Words of a command. A word that is not as the caller has it is an allocation of its own: a
- * command is short, but for what comes from standard input.
+ * Words of a command. Each unquoted word is an allocation of its own, because a command has few
+ * words; the word from standard input is in a buffer.
  */
 #include "cli/cli_words.h"
 
@@ -37,7 +37,7 @@ static void add_copy(struct cli_words *w, struct slice word) {
     cli_words_add(w, (struct slice){copy, word.length});
 }
 
-/* "..." or '...' as one word. */
+/* Adds "..." or '...' as one word without its quotes. */
 static bool unquote_argument(struct cli_words *w, const char *argument) {
     struct buffer storage = {.class = MEMORY_OTHER};
     struct slice *parts;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The words of a command: from the command line, from standard input, from a line that was typed.
+ * The words of a command: from the command line and from standard input.
  */
 #ifndef EVENKEEL_CLI_CLI_WORDS_H
 #define EVENKEEL_CLI_CLI_WORDS_H
@@ -12,7 +12,7 @@
 struct cli_words {
     struct slice *words;
     size_t count, capacity;
-    struct buffer storage; /* of what came from standard input */
+    struct buffer storage; /* the word from standard input */
     char **owned;          /* unquoted words */
     size_t owned_count;
 };
@@ -21,11 +21,11 @@ void cli_words_init(struct cli_words *w);
 void cli_words_free(struct cli_words *w);
 /* `word` is borrowed. */
 void cli_words_add(struct cli_words *w, struct slice word);
-/* Borrows the arguments; with `quoted` those that begin with a quote are taken apart. False
- * where one is not well quoted. */
+/* Adds the arguments, which are borrowed; with `quoted` an argument that begins with a quote is
+ * unquoted. False where an argument's quotes are wrong. */
 MUST_USE bool cli_words_take_arguments(struct cli_words *w, int count, char *const *arguments,
                                        bool quoted);
-/* All of standard input is one more word, once for each `w`. False where it cannot be read (errno).
- */
+/* Adds all of standard input as one word; at most once for each `w`. False where standard input
+ * cannot be read (errno). */
 MUST_USE bool cli_words_take_input(struct cli_words *w);
 #endif

@@ -62,6 +62,8 @@ ifeq ($(VARIANT),release)
   endif
 else ifeq ($(VARIANT),debug)
   MODE_FLAGS := -Og -DEVENKEEL_DEBUG -DMEMORY_CHECKED
+else ifeq ($(VARIANT),coverage)
+  MODE_FLAGS := -O0 -DEVENKEEL_COVERAGE --coverage -fprofile-update=atomic
 else
   MODE_FLAGS := -O1 -DEVENKEEL_SANITIZER -DEVENKEEL_DEBUG
   ALLOCATOR :=
@@ -118,7 +120,7 @@ PYTHON := $(if $(wildcard build/venv/bin/python3),build/venv/bin/python3,python3
 SUITE_ENV = EVENKEEL_VARIANT=$(VARIANT) EVENKEEL_OUT=$(abspath $(OUT)) \
             EVENKEEL_BIN=$(abspath $(OUT)/bin) PYTHON=$(abspath $(PYTHON)) CC="$(CC)"
 
-.PHONY: all deps run test check analyse lint unit tcl bench check-cost lab lab-check fuzz fuzz-corpus fuzz-keep generated \
+.PHONY: all deps run test check analyse lint unit coverage coverage-run tcl bench check-cost lab lab-check fuzz fuzz-corpus fuzz-keep generated \
         format where help install deb test-package clean distclean units headers FORCE
 .DEFAULT_GOAL := all
 .SECONDARY:
@@ -152,6 +154,15 @@ unit: units ## C unit tests (UNIT=base/memory picks by part of the name, SEED= r
 units: $(UNITS)
 
 headers: $(HEADERS:src/%.h=$(OUT)/headers/%.checked)
+
+coverage: ## lines and branches by folder that the C units run; with TCL=1 the Tcl suite, too (ARGS)
+	@find $(BUILD)/coverage -name '*.gcda' -delete 2>/dev/null || true
+	@$(MAKE) VARIANT=coverage CC=gcc LTO=0 coverage-run
+
+coverage-run: units $(if $(filter 1,$(TCL)),all faulty)
+	$(SUITE_ENV) python3 tests/lint/units.py
+	$(if $(filter 1,$(TCL)),tests/run --server $(OUT)/bin/redis-server $(ARGS))
+	@python3 tests/lint/coverage.py $(OUT)/obj
 
 tcl: all faulty ## Tcl suite (ARGS="--single unit/x --only name ...")
 	tests/run --server $(OUT)/bin/redis-server $(ARGS)

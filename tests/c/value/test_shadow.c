@@ -316,6 +316,24 @@ static void test_step_counts_what_it_passes(void **state) {
     set_free(v);
 }
 
+/* New members are passed over twice, in the table and in what is noted: twice the steps of members
+ * that are there and are visited once. */
+static void test_new_members_cost_a_visit(void **state) {
+    enum { COUNT = 20000 };
+    size_t most, steps[2];
+    for (int are_new = 0; are_new < 2; are_new++) {
+        struct value v = set_create();
+        set_add(&v, SLICE("text"));
+        if (are_new) shadow_open(VALUE_SET, v);
+        for (int i = 0; i < COUNT; i++) set_add(&v, (struct slice){(char *)&i, sizeof(i)});
+        if (!are_new) shadow_open(VALUE_SET, v);
+        steps[are_new] = count_steps(VALUE_SET, v, false, &most);
+        close_shadow(VALUE_SET, v);
+        set_free(v);
+    }
+    assert_true(steps[1] >= steps[0] * 3 / 2);
+}
+
 /* Small forms have none, and lists never. */
 static void test_possible(void **state) {
     struct value hash = hash_create(), set = set_create();
@@ -368,6 +386,7 @@ int main(void) {
         TEST(test_bytes_after_growth),
         TEST(test_step_counts_bytes),
         TEST(test_step_counts_what_it_passes),
+        TEST(test_new_members_cost_a_visit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

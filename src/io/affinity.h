@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which processors threads and children run on.
+ * Binds the server's threads and forked children to the processors that options name.
  */
 #ifndef EVENKEEL_IO_AFFINITY_H
 #define EVENKEEL_IO_AFFINITY_H
@@ -17,17 +17,20 @@ enum affinity_role {
     AFFINITY_ROLES
 };
 
-/* server_cpulist, bio_cpulist, aof_rewrite_cpulist, bgsave_cpulist. Notes the processors that the
- * process has now. */
+/* Registers the options server_cpulist, bio_cpulist, aof_rewrite_cpulist and bgsave_cpulist, and
+ * notes the processors that the process may run on now. */
 void affinity_register(void);
-/* Binds the calling thread (a child: its only one) to its role's processors; where the system
- * refuses, a line in the log, and it stays as it is. Without a list background threads take the
- * processors that the process had at start, and all others stay where they are. */
+/* Binds the calling thread to the processors that its role's option lists; in a forked child that
+ * thread is the only one. If the kernel refuses, the thread keeps its processors and a warning is
+ * logged. If the list is empty, a background thread gets the processors that the process had at
+ * start, and a thread of any other role keeps its own. */
 void affinity_apply(enum affinity_role role);
-/* What the process had at start, for a program that is to be executed in its place. */
+/* Binds the calling thread to the processors that the process had at start, because a program that
+ * is executed in its place inherits them. */
 void affinity_restore(void);
 
-/* "0,2,4-7" or "0-7:2" (every second of them). False with a reason. */
+/* Parses a list such as "0,2,4-7" or "0-7:2" (every second processor of the range). Returns false,
+ * with a reason, if the text is no such list. */
 FOR_TESTS bool affinity_parse(struct slice list, cpu_set_t *processors, char *reason,
                               size_t reason_size);
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Background threads: what would hold up the event loop (closing, syncing, freeing) is done there.
+ * Background threads: they close, sync and free what would hold up the event loop.
  *
- * One thread a kind, so that a slow disk delays no freeing. Jobs of a kind run one at a time, in
- * the order in which they were submitted; kinds do not wait for each other. A job tells that it is
- * done by itself (an atomic, loop_wake).
+ * Each kind of job has a thread of its own, so that a slow disk does not delay freeing. Jobs of one
+ * kind run one at a time, in the order in which they were submitted; kinds do not wait for each
+ * other. A job itself tells its owner that it is done (by an atomic, by loop_wake).
  *
- * A forked child has no such threads, whatever the parent had: there jobs run at once, in the
- * caller, and none is ever pending (background_in_child).
+ * A forked child has no background threads, whatever the parent had. In a child background_submit
+ * runs the job before it returns, and no job is ever pending (background_in_child).
  */
 #ifndef EVENKEEL_IO_BACKGROUND_H
 #define EVENKEEL_IO_BACKGROUND_H
@@ -17,27 +17,30 @@
 
 enum background_kind {
     BACKGROUND_CLOSE,
-    BACKGROUND_SYNC,    /* the log's file: writes and syncs */
-    BACKGROUND_REWRITE, /* a file that is to take its place */
-    BACKGROUND_SAVE,    /* a save that walks: what it writes */
+    BACKGROUND_SYNC,    /* writes and syncs of the append only file */
+    BACKGROUND_REWRITE, /* the file that is to replace the append only file */
+    BACKGROUND_SAVE,    /* the blocks of a save that walks the keys without a fork */
     BACKGROUND_FREE,
     BACKGROUND_KINDS
 };
 
-/* Starts the threads now instead of each at its first job. False, errno set, where the system
- * gives no thread. */
+/* Starts all threads now; otherwise each starts with its first job. Returns false, errno set, if
+ * the system refuses a thread. */
 FOR_TESTS MUST_USE bool background_start(void);
-/* Runs `function(argument)` on the kind's thread; `argument` is the job's from now on. From any
- * thread. Where no thread can be had the job runs at once, in the caller. */
+/* Runs `function(argument)` on the thread of this kind; the job owns `argument` from now on. May be
+ * called from any thread. If the thread cannot be started, the job runs in the caller before this
+ * returns. */
 void background_submit(enum background_kind kind, void (*function)(void *argument), void *argument);
-/* Jobs submitted and not yet finished (the running one counts). No lock. */
+/* Returns the number of jobs that were submitted and are not finished, the running job included.
+ * Takes no lock. */
 size_t background_pending(enum background_kind kind);
-/* Waits until all jobs submitted before this call are finished and what they freed is published
- * (base/memory). Not from a job of the same kind. */
+/* Waits until all jobs that were submitted before this call are finished and the memory that they
+ * freed is published (base/memory). Must not be called from a job of the same kind. */
 void background_drain(enum background_kind kind);
-/* Finishes all jobs and ends the threads; a later submit starts them again. Not while another
- * thread may submit. */
+/* Finishes all jobs and ends the threads; a later background_submit starts them again. No other
+ * thread may submit a job during the call. */
 void background_stop(void);
-/* In a forked child, before anything else here: forgets the parent's threads and jobs. */
+/* Forgets the parent's threads and jobs. Call it in a forked child before any other function of
+ * this header. */
 void background_in_child(void);
 #endif

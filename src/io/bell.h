@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A bell: a thread waits for it, though not for long; another one rings, once.
+ * A bell: one thread waits, for a limited time, until another thread rings. A bell rings once.
  */
 #ifndef EVENKEEL_IO_BELL_H
 #define EVENKEEL_IO_BELL_H
@@ -8,12 +8,14 @@
 #include <stdint.h>
 
 struct bell {
-    _Atomic uint32_t rung; /* all zeros: not yet */
+    _Atomic uint32_t rung; /* 0 = not rung; a zeroed struct is a bell that has not rung */
 };
 
-/* From any thread. Who waits goes on, and so does who comes to wait later. */
+/* Wakes all threads that wait for the bell; a later bell_wait returns at once. May be called from
+ * any thread. */
 void bell_ring(struct bell *bell);
 bool bell_has_rung(const struct bell *bell);
-/* Returns when it has rung, or after so long; now and then earlier. */
+/* Waits until the bell has rung or `nsec` nanoseconds have passed. It may return earlier without
+ * either, so ask bell_has_rung. */
 void bell_wait(struct bell *bell, int64_t nsec);
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The server's options of TLS, tls-port excepted (net/listen.h): what its contexts are made from,
- * and made anew from when one of them is set.
+ * The server's TLS options, except tls-port (net/listen.h). The TLS contexts are made from them,
+ * and are made anew when one of them is set.
  */
 #ifndef EVENKEEL_IO_TLS_OPTIONS_H
 #define EVENKEEL_IO_TLS_OPTIONS_H
@@ -12,26 +12,28 @@
 struct connection_transport;
 struct option_row;
 
-/* Something of a folder above that connects to other servers, over TLS where an option of its own
- * says so. The folder declares it, static, and the option's row beside its own code: a bool in the
- * section tls, `variable` being `wanted` here and `apply` tls_options_apply. */
+/* A module above this folder that connects to other servers, over TLS if an option of its own says
+ * so. The module declares this struct, static, and the option's row beside its own code: a bool in
+ * the section tls whose `variable` is `wanted` and whose `apply` is tls_options_apply. */
 struct tls_user {
     bool wanted;
-    struct tls_user *next; /* tls_options_add_user's */
+    struct tls_user *next; /* written by tls_options_add_user */
 };
 
 void tls_options_register(void);
-/* At the start, when all options have been read: makes the contexts where anything needs them.
- * Before this, values are only kept. False, with lines in the log, where that is impossible. */
+/* Makes the contexts, if a port or a user needs them. Called at start, when all options have been
+ * read; before this call values are only kept. Returns false, with lines in the log, if the
+ * contexts cannot be made. */
 MUST_USE bool tls_options_open(void);
-/* Whether clients are accepted over TLS. True: the contexts are there, made where they were not;
- * false with a reason, and a line in the log, where that is impossible, and nothing has changed. */
+/* Sets whether clients are accepted over TLS. Returns true if that holds now; contexts that are
+ * needed and missing were made. Returns false, with a reason and a line in the log, if they cannot
+ * be made; nothing has changed then. */
 bool tls_options_serve(bool serves, char *reason, size_t reason_size);
-/* Once for each user, where its folder registers the option. */
+/* Adds a user, for good. Called once for each user, where its module registers the option. */
 void tls_options_add_user(struct tls_user *user);
-/* What the user's connections go over: NULL = plain sockets. */
+/* The transport of the user's connections; NULL = plain sockets. */
 const struct connection_transport *tls_for(const struct tls_user *user);
-/* After a value is set that contexts are made from: makes them anew where anything needs them. For
- * an option's row. */
+/* The `apply` of an option's row whose value the contexts are made from: makes the contexts anew,
+ * if a port or a user needs them. */
 bool tls_options_apply(const struct option_row *row, char *reason, size_t reason_size);
 #endif

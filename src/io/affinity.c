@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Processors.
+ * Binding threads to processors.
  *
- * A list is checked when the option is read, so that a slip of the pen ends the start with a reason
- * and is not passed over. Whether the host has such processors is the kernel's to say: it takes a
- * list of which at least one is there, and what it does not take is logged, since a configuration
- * may be meant for a larger host.
+ * The form of a list is checked when the option is read, so that a typing error ends the start with
+ * a reason. Whether the host has the listed processors is left to the kernel: it accepts a list if
+ * at least one of them exists. A list that it refuses is only logged, because a configuration may
+ * be meant for a larger host.
  */
 #include "io/affinity.h"
 
@@ -20,7 +20,8 @@ static bool at_start_known;
 
 /* ---- lists ---- */
 
-/* Takes digits from the front of the text; false where there are none or too many. */
+/* Takes digits from the front of the text; returns false if there are none or the number is not
+ * below CPU_SETSIZE. */
 static bool take_number(struct slice *text, int *number) {
     size_t digits = 0;
     for (*number = 0; digits < text->length && text->bytes[digits] >= '0' &&

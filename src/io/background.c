@@ -2,15 +2,16 @@
  * A queue and a thread for each kind of background job.
  *
  * Invariants of a worker, under its lock:
- *  1. `submitted` - `finished` jobs are in the queue or running; a job is finished only when its
- *     node is freed and the thread's memory counts are published, so that whoever has drained a
- *     kind sees what was freed.
- *  2. Jobs finish in the order of submission; waiting for the jobs of a moment is therefore
- *     waiting until `finished` reaches what `submitted` was then.
+ *  1. `submitted` - `finished` jobs are in the queue or running. A job is finished only when its
+ *     node is freed and the thread's memory counts are published, so that the caller of
+ *     background_drain sees what was freed.
+ *  2. Jobs finish in the order of submission. A drain therefore waits until `finished` reaches the
+ *     value that `submitted` had when the drain began.
  *  3. Without a thread (`running` false) the queue is empty.
- * In a forked child no thread is ever started, and a job runs in who submits it; the locks are as
- * new, since a thread that is not there may have held them.
- * Both counters are also read without the lock, for background_pending.
+ *
+ * A forked child never starts a thread; a job runs in the thread that submits it. The child makes
+ * the locks anew, because a thread of the parent may have held them at the fork.
+ * background_pending reads both counters without the lock.
  *
  * Ownership: a node of the queue belongs to the worker, the argument to the job.
  */
@@ -35,8 +36,8 @@ struct worker {
     const char *name;
     const char *thread_name; /* at most 15 bytes, as the system wants it */
     pthread_mutex_t lock;
-    pthread_cond_t work; /* a job, or the end: for the worker */
-    pthread_cond_t done; /* a job was finished: for drains */
+    pthread_cond_t work; /* the worker waits for a job, or for its end */
+    pthread_cond_t done; /* drains wait until a job is finished */
     pthread_t thread;
     bool running, stopping;
     struct job *first, *last; /* the queue; `last` counts only while `first` is not NULL */
@@ -92,7 +93,8 @@ static void *worker_main(void *argument) {
     return NULL;
 }
 
-/* With the lock held. Returns 0, or why there is no thread. */
+/* Starts the worker's thread if it does not run. The caller holds the lock. Returns 0, or the errno
+ * of the failure. */
 static int worker_start(struct worker *worker) {
     if (worker->running) return 0;
     if (forked) return EAGAIN;
@@ -141,7 +143,8 @@ void background_submit(enum background_kind kind, void (*function)(void *argumen
     function(argument);
 }
 
-/* `finished` is read first: read second it could be ahead of `submitted`. */
+/* `finished` is read first, because jobs finish meanwhile: read second, it could be ahead of
+ * `submitted`. */
 size_t background_pending(enum background_kind kind) {
     size_t finished = atomic_load(&workers[kind].finished);
     return atomic_load(&workers[kind].submitted) - finished;
@@ -175,7 +178,7 @@ void background_stop(void) {
     }
 }
 
-/* The parent's queue is not freed: its nodes are the parent's affair, and freeing copies pages. */
+/* The parent's queue is not freed in the child, because freeing it would copy its pages. */
 void background_in_child(void) {
     forked = true;
     for (int kind = 0; kind < BACKGROUND_KINDS; kind++) {

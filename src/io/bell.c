@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Bells, by the kernel's futex: its time is how long, where those of pthread and of semaphores are
- * moments of a clock that a test may have replaced.
+ * Bells over the kernel's futex. A futex takes its time limit as a duration; waits of pthread and
+ * of semaphores take a moment of a clock, which a test may have replaced.
  */
 #include "io/bell.h"
 

@@ -10,22 +10,21 @@
  *  1. `children` holds each child that was forked and not reaped; at most one of them is exclusive,
  *     and `exclusive` points to it.
  *  2. For each before_fork of an observer there is one `gone` in the parent, before `ended`.
- *  3. Children are reaped by a timer, or by who waits for them on purpose: never in a nested turn,
- *     so never within a command.
- *  4. Only pids of our own are waited for: other code's children are left alone.
+ *  3. Children are reaped by a timer or by child_kill_and_wait, never in a nested turn. So no child
+ *     is reaped within a command, unless the command waits for it.
+ *  4. waitpid is called only for pids in `children`; children of other code are left alone.
  *
- * A descriptor of the process (pidfd) becomes readable when it ends; its watcher only sets the
- * timer. On a kernel without them, and where descriptors have run out, the timer looks ten times a
- * second.
+ * A child's pidfd becomes readable when the child ends; its watcher only starts the timer. If the
+ * kernel has no pidfd, or descriptors have run out, the timer polls ten times a second.
  *
- * The pipe carries messages of one size, so that each is written whole or not at all. The child
- * never waits for the parent to read: a message that does not fit is left out, the next one says
- * more. A pipe that breaks means that the parent is gone, and the child ends: nobody would use what
- * it writes.
+ * All messages in the pipe have the same size, so that each is written whole or not at all. The
+ * child never waits for the parent to read: a message that does not fit is dropped, because the
+ * next one repeats its contents. If the pipe breaks, the parent is gone, and the child ends,
+ * because nobody would use what it writes.
  *
- * What is copied on write stands in the child's own map, as pages that are private and dirty. To
- * sum them costs the kernel time in proportion to the memory, so they are summed at most one
- * COW_SHARE of the time, and once at the end.
+ * Memory that was copied on write is listed in the child's own map, as private dirty pages. The
+ * kernel's time to sum them is in proportion to the memory, so the child spends at most one
+ * COW_SHARE-th of its time on sums; one more is made at its end.
  */
 #include "io/child.h"
 
@@ -54,16 +53,16 @@
 
 #define POLL_MSEC 100
 #define REPORT_NSEC INT64_C(1000000000)
-#define COW_SHARE 100 /* of the child's time a hundredth, as 6.2 */
+#define COW_SHARE 100 /* sums may take a hundredth of the child's time, as in 6.2 */
 #define MAP_ROLLUP "/proc/self/smaps_rollup"
-#define MAP_WHOLE "/proc/self/smaps" /* of kernels before 4.14 */
+#define MAP_WHOLE "/proc/self/smaps" /* for kernels before 4.14 */
 #define PRIVATE_DIRTY "Private_Dirty:"
 
-/* What a child says; all of it each time. */
+/* A child's report. Each message holds the whole state, so that one may be dropped. */
 struct message {
     uint64_t keys_done, cow_bytes;
-    int64_t cow_nsec; /* when that was summed, 0 = never */
-    double progress;  /* below 0: by keys */
+    int64_t cow_nsec; /* when `cow_bytes` was summed, 0 = never */
+    double progress;  /* below 0 = the progress is that of the keys */
 };
 
 struct child {
@@ -110,7 +109,7 @@ static struct {
     const char *label;
     struct message message;
     int64_t reported_nsec;
-    int64_t cow_cost_nsec; /* of the last sum */
+    int64_t cow_cost_nsec; /* what the last sum took */
 } self;
 
 /* Adds up the kilobytes of each line that begins with Private_Dirty. */
@@ -144,7 +143,7 @@ static uint64_t read_private_dirty(const char *path) {
         if (got <= 0) break;
         size_t length = kept + (size_t)got;
         const char *last = memrchr(text, '\n', length);
-        size_t whole = last ? (size_t)(last - text) + 1 : length; /* no line is as long as that */
+        size_t whole = last ? (size_t)(last - text) + 1 : length; /* no line fills the buffer */
         bytes += sum_private_dirty(text, whole);
         kept = length - whole;
         memmove(text, text + whole, kept);
@@ -213,8 +212,8 @@ void child_exit(int code) {
     _exit(code);
 }
 
-/* Of another child whoever holds the pipe's end, or hears of its death, is the parent alone: else
- * it would not notice that the parent is gone. */
+/* Closes the descriptors of the parent's other children. A child that held another child's end of
+ * the pipe would keep that child from noticing that the parent is gone. */
 static void close_others(void) {
     LIST_FOR_EACH (at, following, &children) {
         const struct child *c = LIST_ENTRY(at, struct child, link);
@@ -225,7 +224,8 @@ static void close_others(void) {
     exclusive = NULL;
 }
 
-/* What the parent watches is the parent's: only descriptors and memory of our own are let go. */
+/* Releases descriptors and memory of this module only; what the parent's loop watches stays
+ * untouched, because the epoll instance is shared. */
 static void begin_child(const struct child_job *job, const int pipe_ends[2]) {
     signals_in_child();
     log_after_fork(true);
@@ -252,7 +252,7 @@ static void close_watched(struct loop_watcher *w) {
     w->fd = -1;
 }
 
-/* All that is in the pipe; false at its end. */
+/* Reads all messages that are in the pipe; returns false at its end. */
 static bool read_messages(struct child *c) {
     for (;;) {
         ssize_t got = system_read(c->pipe.fd, (char *)&c->partial + c->partial_bytes,
@@ -287,7 +287,7 @@ static void end_child(struct child *c, int status, bool known) {
                      (!end.signal && end.exit_code == SIGNALS_CHILD_EXIT) ||
                      (c->killed && end.signal == SIGKILL);
     end.good = known && !end.signal && end.exit_code == 0;
-    if (c->pipe.fd >= 0) read_messages(c); /* its last words; whether it has ended is known */
+    if (c->pipe.fd >= 0) read_messages(c); /* the last message; the pipe's end tells nothing new */
     end.cow_bytes = c->last.cow_bytes;
     end.lifetime_usec = (clock_monotonic_nsec() - c->begun_nsec) / 1000;
     close_watched(&c->pipe);
@@ -300,7 +300,8 @@ static void end_child(struct child *c, int status, bool known) {
     if (job.ended) job.ended(&end, job.argument);
 }
 
-/* False while it lives. One that the system no longer knows has ended, nobody knows how. */
+/* Returns false while the child lives. A child that the system no longer knows counts as ended, its
+ * exit code unknown. */
 static bool try_end(struct child *c, int options) {
     int status = 0;
     pid_t got;
@@ -313,8 +314,8 @@ static bool try_end(struct child *c, int options) {
     return true;
 }
 
-/* `ended` may start a child, which comes to the list's end, and end others: so after each end the
- * list is begun anew. Each pass ends one. */
+/* Starts again from the list's head after each end, because `ended` may start a child, which is
+ * appended to the list, and may end others. Each pass ends one child, so the loop ends. */
 static void child_reap(void) {
     bool ended;
     do {
@@ -372,7 +373,7 @@ static pid_t timed_fork(int64_t *begun) {
     *begun = clock_monotonic_nsec();
     enum cause previous = cause_enter(CAUSE_FORK, *begun);
     log_before_fork();
-    threads_rest(); /* none holds a lock that the child may want */
+    threads_rest(); /* so that no I/O thread holds a lock that the child may want */
     pid_t pid = system_fork();
     int error = errno;
     if (pid == 0) return 0;
@@ -426,7 +427,7 @@ bool child_lives(void) { return exclusive != NULL; }
 pid_t child_pid(void) { return exclusive ? exclusive->pid : 0; }
 const struct child_kind *child_kind(void) { return exclusive ? exclusive->job.kind : NULL; }
 
-/* The oldest of the kind, or NULL. */
+/* Returns the oldest child of the kind, or NULL. */
 static struct child *find_child(const struct child_kind *kind) {
     LIST_FOR_EACH (at, following, &children) {
         struct child *c = LIST_ENTRY(at, struct child, link);
@@ -469,7 +470,8 @@ static void kill_and_wait(struct child *c) {
 }
 
 void child_kill_and_wait(const struct child_kind *kind) {
-    /* Counted first: a child that `ended` starts lives on. */
+    /* The children are counted before the first is ended, so that a child that `ended` starts lives
+     * on. */
     for (unsigned left = count_children(kind); left; left--) {
         struct child *c = find_child(kind);
         if (!c) return;

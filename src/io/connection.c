@@ -5,19 +5,21 @@
  *                                 \_________________________/
  *
  * Invariants
- *  1. Nothing is read or written through the transport before it is established.
- *  2. It stands in the loop's pending ones where it is watched, its owner would read, and bytes are
- *     pending; so an owner that does not read does not keep the loop awake.
- *     It is read for that once a turn, also where the socket was ready in the same turn: owners
- *     gather what they read in a turn, each client's in one piece.
- *  3. A read that said EAGAIN leaves nothing pending, whatever the transport has: half a record
- *     must not keep the loop awake.
- *  4. A write waits for input only until the next read, since that may have taken what the write
- *     waits for. (A read that waits for room needs nothing of the kind: the room stays.)
- *  5. What a transport holds for a connection is booked to the owner's class, from the transport's,
- *     when it has changed by CONNECTION_BOOK_BYTES: by the loop's thread, and not between the two
- *     parts of a call that another thread makes. booked_total is the sum, by transports' classes.
- *  6. One whose handshake has expired stands in the loop's pending ones until its owner closes it.
+ *  1. No byte is read or written through the transport before the connection is established.
+ *  2. A connection is in the loop's list of pending ones if it is watched, its owner wants to read,
+ *     and bytes are pending; so an owner that does not read does not keep the loop awake.
+ *     A connection is read at most once a turn, also if its socket was ready in the same turn,
+ *     because owners gather what they read in a turn, and each client's input must be one piece.
+ *  3. After a read that failed with EAGAIN nothing is pending, whatever the transport holds,
+ * because half a record must not keep the loop awake.
+ *  4. A write waits for input only until the next read, because that read may have taken the input.
+ *     (A read that waits for room in the socket needs no such rule, because the room stays.)
+ *  5. The memory that a transport holds for a connection is moved from the transport's class to the
+ *     owner's when it has changed by CONNECTION_BOOK_BYTES. Only the loop's thread does so, and not
+ *     between the two parts of a call that another thread makes. booked_total is the sum of what
+ *     was moved, by the class of the transport.
+ *  6. A connection whose handshake has expired is in the loop's list of pending ones until its
+ *     owner closes it.
  */
 #include "io/connection.h"
 
@@ -29,7 +31,7 @@
 
 #define NSEC_A_MSEC INT64_C(1000000)
 
-/* Accepted, and not established. */
+/* The accepted connections that are not established. */
 static struct list_link handshakes = {&handshakes, &handshakes};
 static size_t handshakes_count;
 static size_t booked_total[MEMORY_CLASSES];
@@ -74,7 +76,9 @@ static void book_as(struct connection *c, size_t bytes) {
     c->booked_bytes = bytes;
 }
 
-/* Invariant 5. What is freed may have been another's: a session that all share. */
+/* Books what the transport holds (invariant 5). `held_bytes` may be below 0, because a block that
+ * is freed in this connection's call may be charged to another one: a session that several share.
+ */
 static void connection_book(struct connection *c) {
     size_t held = c->held_bytes > 0 ? (size_t)c->held_bytes : 0;
     size_t change = held > c->booked_bytes ? held - c->booked_bytes : c->booked_bytes - held;
@@ -173,7 +177,7 @@ ssize_t connection_read_apart(struct connection *c, void *bytes, size_t length) 
 
 void connection_settle_read(struct connection *c) {
     connection_book(c);
-    if (c->loop) loop_pending_end(c->loop, &c->pending); /* not twice in a turn */
+    if (c->loop) loop_pending_end(c->loop, &c->pending); /* invariant 2: once a turn */
     tell_pending(c);
 }
 
@@ -214,7 +218,7 @@ ssize_t connection_writev(struct connection *c, const struct iovec *pieces, int 
     return sent;
 }
 
-/* It is only read, and iov_base has no const. */
+/* The bytes are only read; the cast is needed because iov_base is not const. */
 static struct iovec piece_of(const void *bytes, size_t length) {
     struct iovec piece = {.iov_len = length};
     memcpy(&piece.iov_base, &bytes, sizeof(bytes));

@@ -3,13 +3,14 @@
  *
  *   given  -->  begun by whoever is free  -->  done  -->  taken back by the giver
  *
- * `given`, `begun` and `taken` count jobs; job n stands in place n modulo the places. Jobs are
- * begun in order and done in any.
+ * `given`, `begun` and `taken` count jobs; job n is in place n modulo the number of places. Jobs
+ * are begun in the order in which they were given, and may be done in any order.
  *
  * Invariants, under the lock:
  *  1. taken <= begun <= given <= taken + places.
- *  2. `working` jobs of [taken, begun) are not done: each has a thread that waits for nobody.
- *  3. The giver waits only where nothing is left to begin, so something always moves.
+ *  2. `working` of the jobs [taken, begun) are not done; each has a thread, which waits for no
+ * other.
+ *  3. The giver waits only if no job is left to begin, so there is no deadlock.
  */
 #include "io/crew.h"
 
@@ -22,7 +23,8 @@
 #include "io/child.h"
 #include "io/signals.h"
 
-/* For each thread and the giver one to work on and one that waits. */
+/* Each thread, and the giver, has one place for the job that it works on and one for a job that
+ * waits. */
 #define PLACES_PER_THREAD 2
 
 struct place {
@@ -50,14 +52,15 @@ static struct place *place_of(struct crew *c, uint64_t number) {
     return &c->places[number % c->places_count];
 }
 
-/* The next job. With the lock, which is given up meanwhile; false where there is none. */
+/* Runs the next job. The caller holds the lock, which is released while the job runs. Returns false
+ * if no job is left to begin. */
 static bool do_next(struct crew *c) {
     if (c->begun == c->given) return false;
     struct place *place = place_of(c, c->begun++);
     c->working++;
     crew_unlock(c);
     c->work(place->job);
-    memory_publish(); /* else what the threads allocate shows at the end alone */
+    memory_publish(); /* so that memory counts are right before the crew ends */
     crew_lock(c);
     place->done = true;
     c->working--;
@@ -68,7 +71,7 @@ static bool do_next(struct crew *c) {
 static void *crew_thread_main(void *argument) {
     struct crew *c = argument;
     signals_thread_start();
-    if (!child_here()) affinity_apply(AFFINITY_BACKGROUND); /* a child's stay where it is */
+    if (!child_here()) affinity_apply(AFFINITY_BACKGROUND); /* a child's keep its processors */
     crew_lock(c);
     while (!c->ending) {
         if (!do_next(c)) ASSERT(pthread_cond_wait(&c->given_more, &c->lock) == 0);
@@ -78,7 +81,7 @@ static void *crew_thread_main(void *argument) {
     return NULL;
 }
 
-/* Those that the system refuses are not missed: the giver works. */
+/* If the system refuses threads, the giver does the jobs itself. */
 static void crew_start_threads(struct crew *c) {
 #ifdef __SANITIZE_THREAD__
     /* Which takes no threads of a child whose parent had some. */
@@ -110,7 +113,7 @@ struct crew *crew_create(crew_work *work, unsigned threads) {
 
 size_t crew_room(const struct crew *c) { return c->places_count; }
 
-/* Written by the giver alone. */
+/* Takes no lock, because only the giver writes both counters. */
 size_t crew_given(const struct crew *c) { return (size_t)(c->given - c->taken); }
 
 void crew_give(struct crew *c, void *job) {

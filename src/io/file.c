@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Files.
  *
- * Order of a replacement: write, sync, close, rename, sync the folder. Until the rename the path
- * names the old file; the rename itself is atomic, and comes to disk after the bytes that it
- * stands for. A close that fails counts as a write that did.
+ * A file is replaced in this order: write, sync, close, rename, sync the folder. Until the rename
+ * the path names the old file. The rename is atomic, and reaches the disk after the bytes of the
+ * new file. A close that fails counts as a failed write.
  */
 #include "io/file.h"
 
@@ -20,13 +20,14 @@
 #include "io/background.h"
 
 #define READ_BYTES 65536
-#define PIECES_MAX 1024 /* of one call: the kernel's limit */
-/* What one call moves at most: Linux moves less than 2 GiB, and an interruption waits for it. */
+#define PIECES_MAX 1024 /* the kernel's limit for one call */
+/* The most that one call transfers, because Linux transfers less than 2 GiB at once, and an
+ * interruption takes effect between two calls. */
 #define TRANSFER_BYTES_MAX ((size_t)1 << 30)
 
 /* ---- Transfers ---- */
 
-/* The pieces without their first `bytes`; returns how many of them are used up. */
+/* Removes the first `bytes` from the pieces; returns how many pieces are used up. */
 static int advance_pieces(struct iovec *pieces, int count, size_t bytes) {
     int used = 0;
     while (used < count && bytes >= pieces[used].iov_len) {
@@ -48,7 +49,7 @@ bool file_write_pieces(int fd, struct iovec *pieces, int count, size_t *written)
         int more = count - used < PIECES_MAX ? count - used : PIECES_MAX;
         ssize_t moved = system_writev(fd, pieces + used, more);
         if (moved < 0 && errno == EINTR) continue;
-        if (moved == 0) errno = ENOSPC; /* no file takes nothing and says nothing */
+        if (moved == 0) errno = ENOSPC; /* a write of 0 bytes without an errno */
         failed = moved <= 0;
         if (failed) break;
         total += (size_t)moved;
@@ -75,7 +76,7 @@ bool file_write(int fd, struct slice bytes, size_t *written) {
     return !failed;
 }
 
-/* From `offset` on, or from where the descriptor stands (-1). */
+/* Reads from `offset`, or from the descriptor's position if `offset` is -1. */
 static ssize_t read_all(int fd, char *to, size_t length, off_t offset) {
     size_t total = 0;
     while (total < length) {
@@ -110,7 +111,7 @@ bool file_sync(int fd) {
     return status == 0;
 }
 
-/* Its permissions and times too. */
+/* Syncs the file with its metadata (permissions, times). */
 static bool file_sync_whole(int fd) {
     int status;
     do {
@@ -154,7 +155,7 @@ bool file_read(const char *path, size_t bytes_max, struct buffer *text) {
         if (got > 0) text->length += (size_t)got;
     } while (got > 0 && text->length - start <= bytes_max);
     int error = got < 0 ? errno : text->length - start > bytes_max ? EFBIG : 0;
-    text->bytes[text->length] = '\0'; /* as after all that appends */
+    text->bytes[text->length] = '\0'; /* as every function of a buffer leaves it */
     system_close(fd);
     errno = error;
     return error == 0;
@@ -181,7 +182,7 @@ void file_replacement_cancel(struct file_replacement *r) {
     if (r->fd >= 0) system_close(r->fd);
     r->fd = -1;
     int status = system_unlink(r->temporary);
-    (void)status; /* it stays, as after a crash: the next of its name begins anew */
+    (void)status; /* a file that is left, as by a crash, is overwritten by the next of its name */
     forget_names(r);
     errno = error;
 }
@@ -239,7 +240,8 @@ size_t file_count_names(bool (*wanted)(const char *name), char name[NAME_MAX + 1
 static void close_later(void *argument) { system_close((int)(intptr_t)argument); }
 
 bool file_remove(const char *path) {
-    /* While it is open the bytes stay; NONBLOCK, lest it is a pipe that nobody writes to. */
+    /* The open descriptor keeps the bytes. O_NONBLOCK, because the path may name a pipe that nobody
+     * writes to. */
     int fd = system_open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0);
     bool done = system_unlink(path) == 0;
     int error = errno;

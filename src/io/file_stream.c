@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Sinks and sources over descriptors.
  *
- * Incremental sync: after each `sync_every` bytes the kernel is asked to begin writing them, which
- * returns at once, and then to finish those before, which the disk had that long for. So a disk
- * that keeps up is never waited for, one that does not holds the writer back by itself, and the
- * sync at the end has little left. Where the kernel or the file system has no sync_file_range,
- * fdatasync takes its place.
+ * Incremental sync: after each `sync_every` bytes the kernel is asked to begin writing them to
+ * disk, which returns at once, and then to finish the `sync_every` bytes before them. So the writer
+ * never waits for a disk that keeps up, a slower disk slows the writer down, and the sync at the
+ * end has little left to do. If the kernel or the file system has no sync_file_range, fdatasync
+ * takes its place.
  *
  *      sync_waited          sync_begun             at
  *  ---------|-------------------|-------------------|
@@ -25,11 +25,11 @@
 #include "base/system.h"
 #include "io/file.h"
 
-/* One read moves at most so much: what waits for an interruption, or hears of progress, waits no
- * longer than that takes. */
+/* The most that one read transfers, because interruptions and reports of progress wait until a read
+ * is done. */
 #define READ_BYTES_MAX ((size_t)1 << 24)
 
-/* So often a writer asks whether what it writes is given up. */
+/* A writer that waits for room asks this often whether its sink is given up. */
 #define ASK_MSEC 10
 
 /* Waits until `fd` is ready; false with errno set. */
@@ -53,7 +53,7 @@ static bool wait_for_descriptor(int fd, short event, int wait_msec) {
 
 static bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
-/* Where the next byte is read or written; 0 where there are no places. */
+/* The offset of the next byte that is read or written; 0 if the descriptor cannot seek. */
 static uint64_t position_of(int fd, bool writes) {
     bool appends = writes && fcntl(fd, F_GETFL) & O_APPEND;
     off_t at = lseek(fd, 0, appends ? SEEK_END : SEEK_CUR);
@@ -66,7 +66,7 @@ static struct file_sink *sink_of(struct sink *s) {
     return (struct file_sink *)((char *)s - offsetof(struct file_sink, sink));
 }
 
-/* Until the descriptor takes more; false with errno set. */
+/* Waits until the descriptor takes more bytes; returns false with errno set if it does not. */
 static bool await_room(const struct file_sink *f) {
     if (!f->is_given_up) return wait_for_descriptor(f->fd, POLLOUT, f->wait_msec);
     while (!f->is_given_up(f->context)) {
@@ -95,7 +95,7 @@ static bool sync_range(struct file_sink *f, uint64_t from, uint64_t to, unsigned
     return status == 0;
 }
 
-/* All that was written, where ranges are not to be had. */
+/* Syncs all that was written, for systems without sync_file_range. */
 static bool sink_sync_whole(struct file_sink *f) {
     if (!file_sync(f->fd)) return false;
     f->sync_begun = f->at;

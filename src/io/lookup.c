@@ -3,11 +3,11 @@
  *
  * Invariants, under the lock:
  *  1. A lookup is WAITING and in the queue, or ASKED by exactly one thread, or DONE, or DROPPED
- *     while it is asked. A WAITING or DONE one is freed by who drops or takes it, a DROPPED one by
- *     the thread that asked for it: so each is freed once.
- *  2. `threads` of them run, at most LOOKUP_THREADS_MAX. A thread ends, under the lock, only when
- *     it finds the queue empty; so while names wait there is a thread that will take them.
- *  3. The descriptor is written to under the lock, before the lookup can be freed by its asker.
+ *     while it is asked. A WAITING or DONE lookup is freed by its owner, who drops or takes it; a
+ *     DROPPED one is freed by the thread that asked the resolver. So each is freed once.
+ *  2. `threads` threads run, at most LOOKUP_THREADS_MAX. A thread ends, under the lock, only if the
+ *     queue is empty; so a queue that is not empty has a thread.
+ *  3. The thread writes to the descriptor under the lock, before the owner can free the lookup.
  */
 #include "io/lookup.h"
 
@@ -51,7 +51,7 @@ static void free_lookup(struct lookup *l) {
     memory_free(l, MEMORY_OTHER);
 }
 
-/* The resolver is asked with the lock released. */
+/* Answers one lookup. The caller holds the lock, which is released while the resolver is asked. */
 static void lookup_answer(struct lookup *l) {
     l->state = LOOKUP_ASKED;
     lookup_unlock();
@@ -62,7 +62,7 @@ static void lookup_answer(struct lookup *l) {
         return;
     }
     l->state = LOOKUP_DONE;
-    ASSERT(eventfd_write(l->fd, 1) == 0); /* one at 0 takes it */
+    ASSERT(eventfd_write(l->fd, 1) == 0); /* a count of 0 always takes 1 */
 }
 
 static void *lookup_thread_main(void *unused) {
@@ -81,7 +81,7 @@ static void *lookup_thread_main(void *unused) {
     return NULL;
 }
 
-/* With the lock held. False where there is no thread more. */
+/* Starts one more thread. The caller holds the lock. Returns false if the system refuses it. */
 static bool start_thread(void) {
     pthread_t thread;
     if (forked || pthread_create(&thread, NULL, lookup_thread_main, NULL) != 0) return false;
@@ -138,7 +138,7 @@ void lookup_drop(struct lookup *l) {
     lookup_unlock();
 }
 
-/* The lookups themselves are the parent's affair: nothing of them is freed. */
+/* The child frees no lookup, because all of them are the parent's. */
 void lookup_in_child(void) {
     forked = true;
     threads = 0;

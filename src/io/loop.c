@@ -6,13 +6,13 @@
  * events of a wait stand in one array in the loop and are handed out from the front.
  *
  * Invariants:
- *  1. Of a hand-out events[next .. count) are still to be served; the address in each is NULL or
- *     that of a watcher with an interest. Removing a watcher looks it up there and clears it, so a
- *     freed watcher is never called. This is a scan of at most LOOP_EVENTS_MAX words, and only when
- *     something is removed; an index in each watcher would cost every client eight bytes to save
- *     it. There are two hand-outs: `ready`, and `first` for watchers with LOOP_FIRST. These have an
- *     epoll instance of their own, asked in each turn before `ready` is served; the main instance
- *     watches that one, so that they end a wait as well.
+ *  1. The events [next .. count) of a hand-out are still to be served; the address in each is NULL
+ *     or that of a watcher with an interest. Removing a watcher clears its address there, so that a
+ *     freed watcher is never called. A removal scans at most LOOP_EVENTS_MAX words; an index in
+ *     each watcher would save the scan, and cost every client eight bytes.
+ *     There are two hand-outs: `ready`, and `first` for watchers with LOOP_FIRST. The latter have
+ *     an epoll instance of their own, which is asked in each turn before `ready` is served. The
+ *     main instance watches that one, so that its events end a wait as well.
  *  2. A turn that yielded leaves its events to the next one, nested or not. A nested turn uses the
  *     same array. It begins by dropping what the outer one still hands out (level-triggered epoll
  *     reports it again, in the nested turn's own wait) and ends with nothing left, or yields; so
@@ -22,11 +22,11 @@
  *     rest of its round, of both parts, to the next turn: so neither part starves the other.
  *  4. `timers` is a priority queue by due time; of two timers that are due at once the one that was
  *     started earlier comes first. A timer whose callback runs is in no queue and in no list.
- * Timers that are due in this turn stand in a list on run_timers' stack, where stopping one works
- * too.
- *  5. Only the outermost turn runs timers and books CPU time, and no loop_turn_within.
- *  6. Time in a wait is CAUSE_IDLE, time from there to the end of what was ready CAUSE_IO, the rest
- *     of a turn CAUSE_OTHER, where nobody names a narrower cause.
+ *     Timers that are due in this turn are in a list on run_timers' stack; they can be stopped
+ *     there, too.
+ *  5. Only the outermost turn runs timers and books CPU time; loop_turn_within never does.
+ *  6. Time in a wait is CAUSE_IDLE, time from the wait to the end of the ready events is CAUSE_IO,
+ *     the rest of a turn is CAUSE_OTHER, unless a callee names a narrower cause.
  *
  * Ownership: watchers and timers are their owners'; the loop owns the two descriptors (epoll and
  * an eventfd for loop_wake) and itself.
@@ -53,7 +53,7 @@
 
 enum restless { RESTLESS_STOP = 1, RESTLESS_PENDING = 2 };
 
-/* What an epoll instance has told. */
+/* The events that one wait of an epoll instance has returned. */
 struct hand_out {
     struct epoll_event *events;
     int next, count;
@@ -93,14 +93,15 @@ static uint32_t epoll_events_of(unsigned interest) {
            (interest & LOOP_HANGUP ? (uint32_t)EPOLLRDHUP : 0);
 }
 
-/* The loop was woken for its own sake: takes the count away, so that the next wait sleeps. */
+/* Resets the eventfd's count after loop_wake, so that the next wait sleeps. */
 static void wake_ready(struct loop_watcher *watcher, unsigned ready) {
     uint64_t count;
     ssize_t got = system_read(watcher->fd, &count, sizeof(count));
     (void)got; /* EAGAIN: another turn has taken it */
 }
 
-/* The main instance tells that the one of LOOP_FIRST is ready: this turn has served it already. */
+/* The main instance reports that the instance of LOOP_FIRST is ready. There is nothing to do,
+ * because this turn has already served it. */
 static void first_set_ready(struct loop_watcher *watcher, unsigned ready) {}
 
 /* ---- the order of timers ---- */
@@ -149,7 +150,8 @@ void loop_free(struct loop *loop) {
     memory_free(loop, MEMORY_OTHER);
 }
 
-/* Invariant 1. A descriptor stands at most once among the events of a wait. */
+/* Clears the watcher's event (invariant 1). A descriptor is at most once among the events of a
+ * wait. */
 static void forget_pending(struct hand_out *h, const struct loop_watcher *watcher) {
     for (int i = h->next; i < h->count; i++) {
         if (h->events[i].data.ptr == watcher) {
@@ -159,7 +161,7 @@ static void forget_pending(struct hand_out *h, const struct loop_watcher *watche
     }
 }
 
-/* Makes the instance of LOOP_FIRST with its first watcher. */
+/* Makes the epoll instance of LOOP_FIRST, when its first watcher comes. */
 static bool open_first_set(struct loop *loop) {
     if (loop->first_set.fd >= 0) return true;
     loop->first_set.fd = epoll_create1(EPOLL_CLOEXEC);
@@ -246,8 +248,8 @@ static void timer_rearm(struct loop *loop, struct loop_timer *timer, int64_t aft
     timer_insert(loop, timer);
 }
 
-/* Those due now are set apart first, so that a timer that wants to run again at once waits for the
- * next turn instead of holding this one. */
+/* The timers that are due now are moved to a list first, so that a timer that is started again with
+ * no delay waits for the next turn and does not prolong this one. */
 static void run_timers(struct loop *loop) {
     if (!heap_first(&loop->timers)) return;
     int64_t now = clock_monotonic_nsec();
@@ -284,8 +286,8 @@ static bool call_before_sleep(const struct loop_hooks *hooks) {
     return more;
 }
 
-/* How long this turn may sleep: rounded up to whole milliseconds, since waking early would only
- * spin until the timer is due. */
+/* How long this turn may sleep. The time is rounded up to whole milliseconds, because a wait that
+ * ends before the timer is due would only be repeated. */
 static int sleep_msec(const struct loop *loop, int64_t timeout_msec) {
     const struct loop_timer *timer = first_timer(loop);
     if (loop->depth == 1 && timeout_msec != 0 && timer) {
@@ -296,7 +298,7 @@ static int sleep_msec(const struct loop *loop, int64_t timeout_msec) {
     return timeout_msec > INT_MAX ? INT_MAX : (int)timeout_msec;
 }
 
-/* The next one that this round is to call, or NULL. */
+/* The next pending member that this round calls, or NULL. */
 static struct loop_pending *next_pending(const struct loop *loop) {
     if (list_is_empty(&loop->pending)) return NULL;
     struct loop_pending *p = LIST_ENTRY(loop->pending.next, struct loop_pending, link);
@@ -307,10 +309,10 @@ static bool round_is_left(const struct loop *loop) {
     return loop->ready.next < loop->ready.count || next_pending(loop);
 }
 
-/* Fills `ready`. An interrupted wait is one in which nothing became ready. What a turn that yielded
- * has left comes first, without a wait: were it dropped, the kernel would report the same ones in
- * the same order again, and those at the end might never get their turn. Enters CAUSE_IO and
- * returns the cause before. */
+/* Fills `ready`; an interrupted wait returns no events. The events that a turn left when it yielded
+ * are served first, without a wait: if they were dropped, the kernel would report the same ones in
+ * the same order again, and the last of them might never be served. Enters CAUSE_IO and returns the
+ * cause before. */
 static enum cause wait_ready(struct loop *loop, int64_t timeout_msec) {
     loop->stats.turns++;
     if (loop->yield && round_is_left(loop)) return cause_enter(CAUSE_IO, clock_monotonic_nsec());
@@ -350,7 +352,7 @@ static void serve_ready(struct loop *loop) {
         serve_event(loop, &loop->ready.events[loop->ready.next++]);
 }
 
-/* All of them, whatever loop_yield says: they are few. */
+/* Serves all events of LOOP_FIRST, whatever loop_yield says, because they are few. */
 static __attribute__((noinline)) void serve_first(struct loop *loop) {
     struct hand_out *h = &loop->first;
     int count = system_epoll_wait(loop->first_set.fd, h->events, LOOP_FIRST_EVENTS_MAX, 0);
@@ -377,13 +379,13 @@ static void book_cpu(struct loop *loop) {
     attribution_turn_end(clock_monotonic_nsec(), now);
 }
 
-/* What the thread did since the last turn, or was kept from doing, is nobody's. */
+/* Sets the mark to now, so that CPU time since the last turn is charged to nobody. */
 static void mark_cpu(struct loop *loop) {
     loop->cpu_mark_nsec = clock_thread_cpu_nsec();
     attribution_start(clock_monotonic_nsec(), loop->cpu_mark_nsec);
 }
 
-/* With `no_hooks` it is one within something else: it has no timers, either. */
+/* Runs one turn. With `no_hooks` it is a turn within something else, and runs no timers, either. */
 static void run_turn(struct loop *loop, int64_t timeout_msec, const struct loop_hooks *hooks) {
     ASSERT_COMPARE(loop->depth, <, LOOP_DEPTH_MAX);
     loop->depth++;
@@ -414,7 +416,7 @@ void loop_run(struct loop *loop) {
 void loop_stop(struct loop *loop) { loop->restless |= RESTLESS_STOP; }
 
 void loop_turn(struct loop *loop, int64_t timeout_msec) {
-    /* What was done between single turns (loading) is none of theirs. */
+    /* CPU time between two single turns (loading) belongs to neither of them. */
     if (loop->depth == 0 && loop->cpu_accounting) mark_cpu(loop);
     run_turn(loop, timeout_msec, &loop->hooks);
 }
@@ -422,7 +424,7 @@ void loop_turn(struct loop *loop, int64_t timeout_msec) {
 void loop_turn_within(struct loop *loop) {
     int64_t wake_nsec = loop->wake_nsec;
     run_turn(loop, 0, &no_hooks);
-    loop->wake_nsec = wake_nsec; /* what the outer turn serves was ready then */
+    loop->wake_nsec = wake_nsec; /* the outer turn's events were ready at this time */
 }
 
 bool loop_is_stopping(const struct loop *loop) { return loop->restless & RESTLESS_STOP; }

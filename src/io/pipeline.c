@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Blocks in a ring, worked on by whoever has time.
+ * Blocks in a ring; each thread that is free encodes or writes one.
  *
  *   given to   -->  taken by one  -->  encoded, in its  -->  written, by whoever
  *   the ring        to encode it       window                comes when it is next
  *
- * `given`, `taken` and `written` count blocks; block n stands in slot n modulo their number. What a
- * thread does next, under the lock:
- *  1. The next block to be written is encoded and nobody writes: write it.
- *  2. A block is there that nobody has taken: encode it.
- *  3. Wait.
- * A block whose window runs over waits for its turn to write, writing others' blocks meanwhile, and
- * keeps the turn until it is encoded.
+ * `given`, `taken` and `written` count blocks; block n is in slot n modulo the number of slots.
+ * Under the lock, a thread does the first of these that is possible:
+ *  1. If the next block to be written is encoded and no thread writes, it writes that block.
+ *  2. If a block has been given and not taken, it encodes that block.
+ *  3. It waits.
+ * A thread whose block fills its window before it is encoded waits for the block's turn to be
+ * written, and writes the blocks before it meanwhile. It keeps the turn until its block is encoded.
  *
  * Invariants, under the lock:
  *  1. written <= taken <= given <= written + slots.
  *  2. `writes` is set exactly while one thread uses the sink; that thread alone raises `written`.
- *  3. Blocks are taken in order, so the one that is next to be written is encoded, or being encoded
- *     by a thread that waits for nobody: something always moves.
- *  4. A slot's block and window belong to the giver before it is given, to who has taken it until
- *     it is encoded, and to who writes then.
+ *  3. Blocks are taken in order. So the next block to be written is encoded, or is being encoded by
+ *     a thread that waits for no other: there is no deadlock.
+ *  4. A slot's block and window belong to the giver until the block is given, to the thread that
+ *     has taken it until it is encoded, and to the thread that writes it afterwards.
  */
 #include "io/pipeline.h"
 
@@ -33,12 +33,14 @@
 #include "io/child.h"
 #include "io/signals.h"
 
-/* A block is given once so much is to be made of it: some hundred microseconds of work, beside
- * which handing it over is nothing. */
+/* A block is handed over when it holds this much work: some hundred microseconds, beside which the
+ * cost of the handing over is small. */
 #define BLOCK_WEIGHT ((size_t)131072)
-/* What a block makes stands here until it is written: room for what was guessed too low. */
+/* The encoded form of a block is kept in a window of this size until it is written; the factor is
+ * room for a guess that was too low. */
 #define WINDOW_BYTES (2 * BLOCK_WEIGHT)
-/* For each thread and the giver one to work on and one that waits. */
+/* Each thread, and the giver, has one slot for the block that it works on and one for a block that
+ * waits. */
 #define SLOTS_PER_THREAD 2
 #define PIECE_ALIGNMENT ((size_t)8)
 
@@ -86,7 +88,7 @@ bool pipeline_failed(const struct pipeline *p) { return atomic_load(&p->error) !
 
 /* ---- Writing ---- */
 
-/* To the pipeline's sink, by who has the turn. */
+/* Writes to the pipeline's sink; called only by the thread that has the turn. */
 static void write_out(struct pipeline *p, const void *bytes, size_t length) {
     sink_write(p->out, bytes, length);
     pipeline_note_error(p, sink_error(p->out));
@@ -96,7 +98,7 @@ static bool can_write(struct pipeline *p) {
     return !p->writes && p->written < p->taken && slot_of(p, p->written)->encoded;
 }
 
-/* The turn's end: the block is out. */
+/* Ends the turn: the block has been written. */
 static void end_turn(struct pipeline *p, struct slot *s) {
     s->encoded = s->has_turn = false;
     p->writes = false;
@@ -114,7 +116,7 @@ static void write_next(struct pipeline *p) {
     end_turn(p, s);
 }
 
-/* Until the slot's block is next. */
+/* Waits until the slot's block is the next to be written. */
 static void wait_for_turn(struct slot *s) {
     struct pipeline *p = s->pipeline;
     pipeline_lock(p);
@@ -128,7 +130,7 @@ static void wait_for_turn(struct slot *s) {
     pipeline_unlock(p);
 }
 
-/* The window is full, or a text is larger than it. */
+/* Called when the window is full, or a text is larger than the window. */
 static bool slot_drain(struct sink *sink, const void *more, size_t length) {
     struct slot *s = (struct slot *)sink;
     struct slice window = sink_window(sink);
@@ -167,7 +169,8 @@ static void encode_next(struct pipeline *p) {
         tell_change(p);
 }
 
-/* With the lock, which is given up meanwhile. False where there is nothing to do. */
+/* Writes or encodes one block. The caller holds the lock, which is released meanwhile. Returns
+ * false if there is nothing to do. */
 static bool pipeline_work(struct pipeline *p) {
     if (can_write(p))
         write_next(p);
@@ -181,7 +184,7 @@ static bool pipeline_work(struct pipeline *p) {
 static void *pipeline_thread_main(void *argument) {
     struct pipeline *p = argument;
     signals_thread_start();
-    if (!child_here()) affinity_apply(AFFINITY_BACKGROUND); /* a child's stay where it is */
+    if (!child_here()) affinity_apply(AFFINITY_BACKGROUND); /* a child's keep its processors */
     pipeline_lock(p);
     while (!p->ending) {
         if (pipeline_work(p)) continue;
@@ -193,7 +196,7 @@ static void *pipeline_thread_main(void *argument) {
     return NULL;
 }
 
-/* Those that the system refuses are not missed: whoever waits works. */
+/* If the system refuses threads, the threads that wait for a block do the work. */
 static void pipeline_start_threads(struct pipeline *p) {
 #ifdef __SANITIZE_THREAD__
     /* Which takes no threads of a child whose parent had some. */
@@ -227,7 +230,7 @@ struct pipeline *pipeline_create(struct sink *out, pipeline_encode *encode, unsi
     return p;
 }
 
-/* The block that the giver fills. */
+/* Hands the block that the giver fills on to the threads. */
 static void hand_on(struct pipeline *p) {
     pipeline_lock(p);
     p->given++;

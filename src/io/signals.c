@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Signal handlers, as little as possible in them.
+ * Signal handlers. Each does as little as possible.
  *
  * Shutdown: the handler stores the signal's number and writes to the loop's eventfd, so that a
  * signal between the last look at the flag and the wait still ends the wait.
@@ -8,13 +8,14 @@
  * that stack lies a page without access, so that the report cannot silently overwrite memory.
  *  1. The first thread to crash, or to panic, makes the report, and only one report is ever made.
  *  2. A crash of that thread during the report goes straight to the default action.
- *  3. Other threads that crash meanwhile wait; the first one's end is theirs.
+ *  3. Other threads that crash meanwhile wait until the first one ends the process.
  *  4. A report that hangs (the crash may have happened inside the allocator, its lock held) is
  *     ended by an alarm: a dead server is restarted, a hung one is not.
  *
- * Watchdog: a timer that is set anew again and again, and whose signal interrupts the main thread
- * where that did not happen in time. Other threads block it. A crash takes the same timer for
- * its own alarm; where it is another thread's, the main thread may go on, and sets it no more.
+ * Watchdog: the main thread sets a timer again and again; if it does not do so in time, the timer's
+ * signal interrupts it. Other threads block that signal. The report of a crash uses the same timer
+ * for its alarm. If another thread crashes, the main thread may go on running, so it does not set
+ * the timer any more.
  *
  * All state that a handler reads is a lock-free atomic. What goes into a report is not here: that
  * is process/crash and process/watchdog.
@@ -109,7 +110,7 @@ void signals_in_child(void) {
     ASSERT(sigaction(SIGUSR1, &action, NULL) == 0);
 }
 
-/* Gives a signal back to the system and lets it through in this thread. */
+/* Sets the signal to its default action and unblocks it in this thread. */
 static void set_default(int sig) {
     struct sigaction action;
     memset(&action, 0, sizeof(action));
@@ -125,7 +126,7 @@ static void set_default(int sig) {
 void signals_default_and_raise(int sig) {
     set_default(sig);
     raise(sig);
-    _exit(128 + sig); /* a signal whose default is to be ignored */
+    _exit(128 + sig); /* reached if the signal's default is to be ignored */
 }
 
 bool signals_report_begin(void) {
@@ -146,7 +147,8 @@ static void on_crash(int sig, siginfo_t *info, void *ucontext) {
     signals_default_and_raise(sig);
 }
 
-/* The system reads the set before it finds that there is no such thing to do with it. */
+/* Asks by a system call that cannot succeed: the system reads the set at `address` before it
+ * refuses the other arguments. */
 bool signals_can_read(const void *address) {
     enum { NOTHING_TO_DO = -1, SET_BYTES = 8 };
     return address && (syscall(SYS_rt_sigprocmask, NOTHING_TO_DO, address, NULL, SET_BYTES) == 0 ||
@@ -185,7 +187,7 @@ void signals_set_crash_handler(void (*handler)(int sig, siginfo_t *info, void *u
 
 /* ---- other threads ---- */
 
-/* One record of getdents64. */
+/* The layout of one record of getdents64. */
 struct task_record {
     uint64_t inode, offset;
     uint16_t length;
@@ -193,7 +195,7 @@ struct task_record {
     char name[];
 };
 
-/* The number that the text is; 0 where it is none ("." and ".."). */
+/* The number that the text spells; 0 if it is none ("." and ".."). */
 static int thread_of_name(const char *name) {
     int thread = 0;
     for (; *name >= '0' && *name <= '9'; name++) thread = thread * 10 + *name - '0';

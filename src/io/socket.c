@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sockets of the two families that the server speaks: TCP (IPv4 and IPv6) and unix.
+ * Sockets: TCP (IPv4 and IPv6) and unix.
  *
  * Thin over the system calls. What is decided here:
  *  1. Every descriptor is born non-blocking and close-on-exec, in the call that makes it, so that
  *     no fork in between can inherit it.
  *  2. A listener of IPv6 takes no IPv4 connection: "*" and "::*" can then be bound side by side
  *     and an address' text is always of its own family (no "::ffff:127.0.0.1").
- *  3. A unix socket gets its permissions between bind and listen: nobody can connect before they
- *     stand.
+ *  3. A unix socket gets its permissions between bind and listen, so that nobody can connect before
+ *     they are set.
  *
  * Ownership: a returned descriptor is the caller's; on failure nothing stays open.
  */

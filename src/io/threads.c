@@ -2,11 +2,11 @@
  * I/O threads. threads.h has the idea.
  *
  * Invariants, under the lock:
- *  1. first..last are the jobs that nobody has begun, in the order of giving; `working` threads are
- *     each in one more.
+ *  1. first..last are the jobs that no thread has begun, in the order in which they were given;
+ *     `working` more jobs are running, each in a thread.
  *  2. `asleep` threads wait for `given_more`. A job that is given wakes one of them.
- *  3. The giver waits for one job (`awaited`) or for rest (`resting`), and is woken for that alone,
- *     once: not for each job that ends before.
+ *  3. The giver waits for one job (`awaited`) or until no job is left (`resting`). It is woken
+ * once, when that has come true, and not for each job that ends before.
  */
 #include "io/threads.h"
 
@@ -100,7 +100,7 @@ static void end_job(struct threads_job *job) {
     if (awaited == job || (resting && !first && !working)) pthread_cond_signal(&done_more);
 }
 
-/* With the lock, which is given up while one works. */
+/* Runs jobs until none is left. The caller holds the lock, which is released while a job runs. */
 static void do_jobs(void) {
     while (first) {
         struct threads_job *job = take_first();
@@ -183,7 +183,8 @@ static bool is_done(struct threads_job *job) {
     return atomic_load_explicit(&job->done, memory_order_acquire);
 }
 
-/* It is a wait as that for events: nobody keeps the thread from its processor. */
+/* The wait counts as waiting, like that for events, and not as off-CPU time, because nothing keeps
+ * the thread from its processor. */
 static void wait_for_job(struct threads_job *job) {
     int64_t begin_nsec = clock_monotonic_nsec();
     threads_lock();

@@ -3,29 +3,33 @@
  *
  *   open -> SSL with the first step -> handshake -> established -> read, writev -> close
  *
- * libssl reads and writes through a BIO of ours, so that whoever replaces the system's calls
- * (base/system.h) replaces these, no write raises a signal, and reads are counted.
+ * libssl reads and writes through a BIO of ours, so that a test that replaces the system's calls
+ * (base/system.h) replaces these, too, no write raises a signal, and reads are counted.
  *
  * Invariants
- *  1. A step of a handshake reads the socket once at most. So a peer holds up the loop for what
- *     one read of TLS_READ_BYTES brings, and for one operation with our private key.
- *  2. Who was accepted and has said nothing has no SSL: the struct is all that it costs.
- *  3. While hands are shaken with one that we accept, libssl gets no block above
+ *  1. A step of a handshake reads the socket at most once. So a peer holds the loop up for at most
+ *     the processing of TLS_READ_BYTES and one operation with our private key.
+ *  2. An accepted connection whose peer has sent nothing has no SSL; it costs only its struct.
+ *  3. During the handshake of an accepted connection libssl gets no block above
  *     TLS_HANDSHAKE_BLOCK_MAX.
- *  4. Once hands are shaken, messages that are no data are counted (note_message); more than
- *     TLS_STRAYS_MAX in a row end the connection, in the midst of what libssl has read. Nobody
- *     begins anew (SSL_OP_NO_RENEGOTIATION).
- *  5. A read takes TLS_READS_MAX times from the socket at most, however small the records are.
- *  6. A try to write offers one record, or all that there is if that is less. So what comes again
- *     after EAGAIN is never less than libssl has begun to send, and its first bytes are the same.
- *  7. Once libssl has failed, only SSL_free is called: no goodbye is said in the midst of a record.
+ *  4. After the handshake, messages other than data are counted (note_message). More than
+ *     TLS_STRAYS_MAX in a row end the connection, even amid the bytes that libssl has read. No peer
+ *     can begin a new handshake (SSL_OP_NO_RENEGOTIATION).
+ *  5. A read of the connection reads the socket at most TLS_READS_MAX times, however small the
+ *     records are.
+ *  6. Each write to libssl offers one record, or all bytes if they are fewer. So the write that is
+ *     repeated after EAGAIN is never shorter than what libssl has begun to send, and begins with
+ *     the same bytes.
+ *  7. Once libssl has failed, only SSL_free is called, because a close_notify must not be sent amid
+ *     a record.
  *
- * What libssl allocates is booked to MEMORY_TLS; what it does so in a call for a connection is in
- * that one's account, too (io/connection.h). Its own locks make it safe in several threads; its
- * errors are each thread's own, and cleared before each call whose result is looked at.
+ * Memory that libssl allocates is booked to MEMORY_TLS; what it allocates in a call for a
+ * connection is also charged to that connection (io/connection.h). libssl has its own locks, so
+ * several threads may call it. Its errors are kept for each thread, and are cleared before each
+ * call whose result is checked.
  *
- * An end without close_notify is an end as any other: requests, replies and snapshots tell by
- * themselves when they have been cut.
+ * An end without close_notify counts as an ordinary end, because requests, replies and snapshots
+ * are known to be cut without it.
  */
 #include "io/tls.h"
 
@@ -49,9 +53,9 @@
 #error "OpenSSL 3.0 or later is needed"
 #endif
 
-/* Of plain text: the longest that TLS allows. */
+/* The longest plain text of a record that TLS allows. */
 #define RECORD_BYTES 16384
-/* The name under which sessions are kept: one of another server must not be resumed here. */
+/* Sessions are kept under this name, so that a session of another server is not resumed here. */
 #define SESSION_CONTEXT "evenkeel"
 #define LIBRARY_TEXT_MAX 256
 
@@ -63,9 +67,9 @@ struct tls {
     int error;                    /* the system's, of the last read or write; 0 = none */
     bool at_end;                  /* the socket was at its end */
     bool broken;                  /* invariant 7 */
-    const char *broken_text;      /* libssl's, which stays; NULL = none is known */
+    const char *broken_text;      /* libssl's static text; NULL = not known */
     bool ended;     /* a read found the end behind the bytes that it returned; the next tells */
-    int read_error; /* the same of an error */
+    int read_error; /* errno that the next read returns, as with `ended` */
 };
 
 static SSL_CTX *accepting, *connecting;
@@ -75,7 +79,7 @@ static enum tls_auth auth;
 static struct tls_stats stats;
 static bool prepared;
 static __thread bool shakes_hands;          /* invariant 3 */
-static __thread struct connection *account; /* whose call of libssl it is; NULL = nobody's */
+static __thread struct connection *account; /* charged for libssl's blocks; NULL = none */
 
 static struct tls *tls_of(struct connection *c) { return (struct tls *)c; }
 
@@ -83,7 +87,8 @@ static struct tls *tls_of(struct connection *c) { return (struct tls *)c; }
 
 static bool is_too_large(size_t size) { return shakes_hands && size > TLS_HANDSHAKE_BLOCK_MAX; }
 
-/* Notes what a block takes, before it goes or once it is there. */
+/* Charges a block to the connection after it is allocated (`sign` 1), or before it is freed (-1).
+ */
 static void note_block(const void *block, int sign) {
     if (account && block) account->held_bytes += sign * (int64_t)memory_usable_size(block);
 }
@@ -160,7 +165,7 @@ static bool make_method(void) {
            BIO_meth_set_ctrl(socket_method, bio_control);
 }
 
-/* Once, before anything else of libssl is called. */
+/* Prepares libssl, once, before any other call of it. */
 static bool prepare_library(void) {
     if (prepared) return true;
     if (!CRYPTO_set_mem_functions(ssl_alloc, ssl_realloc, ssl_free)) return false;
@@ -172,7 +177,7 @@ static bool prepare_library(void) {
 
 static bool is_given(const char *text) { return text && *text; }
 
-/* The first thing that went wrong in libssl, and forgets all that did. */
+/* Returns libssl's first error, and forgets all its errors. */
 static const char *take_error(char *text, size_t size) {
     unsigned long error = ERR_peek_error();
     snprintf(text, size, "no reason is known");
@@ -188,7 +193,7 @@ static bool tls_fail(char *reason, size_t reason_size, const char *what, const c
     return false;
 }
 
-/* Never asks at a terminal. */
+/* Gives libssl the password of a key, so that it never asks at a terminal. */
 static int give_password(char *into, int size, int writes, void *password) {
     const char *text = password;
     size_t length = is_given(text) ? strlen(text) : 0;
@@ -229,7 +234,7 @@ static size_t find_protocol(const char *word, size_t length) {
     return i;
 }
 
-/* As bits, by place in the table; 0 where a word is none of them. */
+/* The listed protocols as bits, by their places in the table; 0 if a word names none. */
 static unsigned parse_protocols(const char *text) {
     unsigned chosen = 0;
     if (!is_given(text)) text = "TLSv1.2 TLSv1.3";
@@ -291,9 +296,8 @@ static bool set_authorities(SSL_CTX *context, const struct tls_settings *s, char
                     NULL);
 }
 
-/* libssl's account of what comes and goes. Messages of handshakes that come, and alarms that are
- * answered to what came, are strays; that the other side has ended is what makes it read no more.
- */
+/* Called by libssl for each message that is sent or received. A received handshake message is a
+ * stray, and so is a sent alert, because alerts answer what was received. */
 static void note_message(int is_sent, int version, int type, const void *bytes, size_t length,
                          SSL *ssl, void *argument) {
     struct tls *t = argument;
@@ -302,7 +306,8 @@ static void note_message(int is_sent, int version, int type, const void *bytes, 
     if (++t->strays > TLS_STRAYS_MAX) SSL_set_shutdown(ssl, SSL_RECEIVED_SHUTDOWN);
 }
 
-/* Versions, ciphers and authorities, and what is the same for all. NULL with a reason. */
+/* Makes a context with versions, ciphers, authorities and all else that both sides have in common.
+ * Returns NULL with a reason if it cannot. */
 static SSL_CTX *make_context(const struct tls_settings *s, bool accepts, char *reason,
                              size_t reason_size) {
     SSL_CTX *context = SSL_CTX_new(accepts ? TLS_server_method() : TLS_client_method());
@@ -366,7 +371,8 @@ static SSL_CTX *make_accepting(const struct tls_settings *s, char *reason, size_
     return NULL;
 }
 
-/* Without a certificate of its own for this it shows the other one, if there is any. */
+/* If no certificate for connecting is given, the context shows the one for accepting, if that is
+ * given. */
 static SSL_CTX *make_connecting(const struct tls_settings *s, char *reason, size_t reason_size) {
     SSL_CTX *context = make_context(s, false, reason, reason_size);
     bool own = is_given(s->client_cert_file);
@@ -395,8 +401,8 @@ static bool is_whole(const struct tls_settings *s, char *reason, size_t reason_s
     return !missing;
 }
 
-/* libssl opens files so that a pipe holds the caller until somebody writes to it: a server would
- * stand still. A tool may, and reads each of its files once; so its files may be pipes. */
+/* A server refuses paths that are not regular files, because libssl would block at a pipe until
+ * somebody writes to it. A tool may wait, and reads each file once, so its files may be pipes. */
 static bool are_files(const struct tls_settings *s, char *reason, size_t reason_size) {
     const char *const paths[] = {s->cert_file,       s->key_file, s->client_cert_file,
                                  s->client_key_file, s->ca_file,  s->dh_params_file};
@@ -459,14 +465,14 @@ static bool make_ssl(struct tls *t) {
     bool accepts = t->connection.side == CONNECTION_ACCEPTS;
     SSL_CTX *context = accepts ? accepting : connecting;
     BIO *bio = BIO_new(socket_method);
-    if (context && bio) t->ssl = SSL_new(context); /* none where TLS was turned off meanwhile */
+    if (context && bio) t->ssl = SSL_new(context); /* NULL if TLS was turned off meanwhile */
     if (!t->ssl) {
         BIO_free(bio);
         return false;
     }
     BIO_set_data(bio, t);
     BIO_set_init(bio, 1);
-    SSL_set_bio(t->ssl, bio, bio); /* takes it over */
+    SSL_set_bio(t->ssl, bio, bio); /* the SSL owns the BIO now */
     SSL_set_msg_callback_arg(t->ssl, t);
     if (!accepts) {
         SSL_set_connect_state(t->ssl);
@@ -493,14 +499,14 @@ static enum connection_step handshake_failed(struct tls *t, char *reason, size_t
     return CONNECTION_FAILED;
 }
 
-/* Before each call of libssl whose result is looked at. */
+/* Clears errors and counters, before each call of libssl whose result is checked. */
 static void begin_call(struct tls *t) {
     ERR_clear_error();
     t->at_end = false;
     t->error = 0;
 }
 
-/* Invariants 1 and 3. */
+/* One step of the handshake (invariants 1 and 3). */
 static int handshake_step(struct tls *t) {
     begin_call(t);
     t->reads_left = 1;
@@ -537,8 +543,9 @@ static enum connection_step shake_hands(struct connection *c, char *reason, size
 
 /* ---- reading and writing ---- */
 
-/* The errno of an error of libssl that ends the connection. With TLS 1.3 a refused certificate is
- * one of them, because the side that shows it may read and write before the other has looked. */
+/* The errno of an error of libssl that ends the connection. With TLS 1.3 this also reports a
+ * refused certificate, because the side that shows it may read and write before the other side has
+ * checked it. */
 static int fatal_error(struct tls *t, int error) {
     t->broken = true;
     bool of_system = error == SSL_ERROR_SYSCALL && t->error && !is_passing(t->error);
@@ -552,7 +559,8 @@ static ssize_t fail_with(int error) {
     return -1;
 }
 
-/* What is told with the next read, where this one returns bytes. */
+/* The result of a read that met the end or an error: if it has bytes, it returns these, and the
+ * next read returns the end or the error. */
 static ssize_t end_of_reading(struct tls *t, size_t got, bool ended, int error) {
     t->ended = ended;
     t->read_error = error;
@@ -594,7 +602,7 @@ static ssize_t read_bytes(struct connection *c, void *bytes, size_t length) {
     return got;
 }
 
-/* What the next record is to have: of one piece as it stands, of several gathered in `record`.
+/* The bytes of the next record: in place if one piece holds them, else gathered in `record`.
  * `passed` bytes of the pieces have been sent. */
 static const char *next_record(const struct iovec *pieces, int count, size_t passed, char *record,
                                size_t *length) {
@@ -631,7 +639,7 @@ static ssize_t write_records(struct connection *c, const struct iovec *pieces, i
         }
         int error = SSL_get_error(t->ssl, 0);
         if (error != SSL_ERROR_WANT_WRITE && error != SSL_ERROR_WANT_READ)
-            return fail_with(fatal_error(t, error)); /* what was sent of it is lost with the rest */
+            return fail_with(fatal_error(t, error)); /* bytes that were sent are lost, too */
         c->write_needs = error == SSL_ERROR_WANT_READ ? LOOP_READABLE : LOOP_WRITABLE;
         return sent ? (ssize_t)sent : fail_with(EAGAIN);
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Options of TLS.
+ * TLS options.
  *
- * While nobody uses TLS values are kept unchecked, as 6.2 keeps them: a certificate, then its key,
- * then the port. From then on each value that is set makes both contexts anew; where that fails the
- * old value comes back, and the old contexts have not been touched. So CONFIG SET of the same path
- * reads a file again that has been replaced.
+ * While neither a port nor a user needs TLS, values are kept unchecked, as in 6.2, so that CONFIG
+ * SET can set a certificate, then its key, then the port. Once TLS is used, each value that is set
+ * makes both contexts anew. If that fails, the old value is restored, and the old contexts stay as
+ * they were. So CONFIG SET of an unchanged path reads a replaced file again.
  */
 #include "io/tls_options.h"
 
@@ -36,7 +36,8 @@ static bool any_connects(void) {
 static bool is_used(void) { return serves_clients || any_connects(); }
 
 static bool tls_options_configure(void) {
-    /* Half of a pair is none, as in 6.2, so that its files can be set one after the other. */
+    /* A certificate without a key, or the reverse, counts as no pair, as in 6.2, so that the files
+     * can be set one after the other. */
     bool has_client_pair = *client_cert_file && *client_key_file;
     const struct tls_settings settings = {
         .accepts = true,
@@ -64,7 +65,8 @@ static bool tls_options_configure(void) {
         log_warning("%s", why);
         return false;
     }
-    /* It is no failure: a pair of another kind is set one file after the other. */
+    /* A pair that does not fit is only logged, because a pair of another kind is set one file after
+     * the other. */
     if (!tls_pair_fits())
         log_warning(
             "tls-key-file is of another kind than the key in tls-cert-file: no client can "

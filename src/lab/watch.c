@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Two connections to the server, a keyboard, and the loop that joins them.
  *
- * The control connection asks for INFO each interval, for the knobs each second, and sets them; the
- * probe connection has nothing but PINGs, so that a long answer to INFO is not in their way. What
- * is asked of the control connection stands in a ring until its answer comes, with its time.
+ * The control connection asks for INFO each interval and for the knobs each second, and sets knobs.
+ * The probe connection sends only PINGs, so that a long reply to INFO does not delay them. Each
+ * question on the control connection is kept with its time in a ring until its reply arrives.
  *
  * Invariants
  *  1. questions[answered .. asked) are unanswered, in the order in which they were asked.
- *  2. At most one INFO is unanswered: a server that stands still is not asked twice.
+ *  2. At most one INFO is unanswered, so that requests do not pile up at a server that stalls.
  *  3. `connected` while both connections are open and greeted. When one ends, the screen says so,
  *     and it is opened anew each second; without a screen, or before both were greeted for the
  *     first time, the program ends.
- *  4. Nothing blocks but a slow terminal.
+ *  4. Only a write to a slow terminal can block.
  */
 #include "lab/watch.h"
 
@@ -35,22 +35,24 @@
 #include "tools/tool_connection.h"
 #include "tools/tool_greeting.h"
 
-/* INFO is some ten KiB; a server that sends much more is none. */
+/* The limits of a reply. INFO has some ten KiB; a server that sends much more is not a Redis
+ * server.
+ */
 #define TEXT_BYTES_MAX ((size_t)16 * 1024 * 1024)
 #define NODES_MAX 65536
-/* Questions that may wait for their replies: those of a sample, and some changes of knobs. */
+/* The most unanswered questions: those of a sample, and some changes of knobs. */
 #define QUESTIONS_MAX 32
-/* Each step of a connection until it is greeted: its name may have to be found, and the world to be
- * crossed. */
+/* The time limit of each step until a connection is greeted: enough for a slow name lookup and a
+ * distant server. */
 #define GREETING_MSEC 5000
 #define RECONNECT_MSEC 1000
 #define KNOBS_MSEC 1000
-/* Silence for so long is worth a word. */
+/* The screen reports a server that has not answered for this long. */
 #define SILENCE_MSEC 500
 #define TEXT_CHARS 256
 #define STATE_CHARS (TEXT_CHARS + 32)
 
-/* A connection. */
+/* One of the two connections. */
 struct line {
     struct peer_client *client;
     bool greeted;
@@ -59,7 +61,7 @@ struct line {
 enum question_kind { ASKED_INFO, ASKED_LATENCYSTATS, ASKED_OPTIONS, ASKED_SET };
 struct question {
     enum question_kind kind;
-    size_t knob; /* of a set */
+    size_t knob; /* which knob ASKED_SET sets */
     char value[PANEL_VALUE_CHARS];
     int64_t asked_nsec;
 };
@@ -87,7 +89,7 @@ static char failure[TEXT_CHARS];
 
 static void give_up(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The loop ends; the first reason counts. */
+/* Ends the loop with an exit status and a reason; of several calls the first one counts. */
 static void give_up(int status, const char *format, ...) {
     if (!exit_status && status) {
         va_list arguments;
@@ -183,7 +185,7 @@ static void finish_sample(void) {
         draw_screen();
         return;
     }
-    /* The first reading has no rates. */
+    /* The first reading gives no CSV line, because it has no rates. */
     if (figures_samples(figures) < 2) return;
     buffer_clear(&picture);
     figures_csv_line(figures, clock_wall_usec(), &picture);
@@ -225,7 +227,8 @@ static void take_set(const struct question *question, const struct peer_reply *r
     ask_for_knobs();
 }
 
-/* A change whose answer was lost may have happened or not. */
+/* Reports a change of a knob whose reply was lost, because the change may or may not have happened.
+ */
 static void say_lost(const struct question *question) {
     if (question->kind != ASKED_SET) return;
     panel_say(&panel, "%s %s: the connection ended before the reply.",
@@ -279,14 +282,15 @@ static void note_greeted(struct line *line) {
     draw_screen();
 }
 
-/* An error ends the connection. */
+/* Takes the reply to a request of the login; an error ends the connection. */
 static void take_login(void *line, uintptr_t unused, const struct peer_reply *reply) {
     char words[TEXT_CHARS];
     if (reply && reply->type == PEER_ERROR)
         peer_client_give_up(((struct line *)line)->client, words_of(reply, words));
 }
 
-/* An older server knows no names; the probe's connection has nothing more to ask. */
+/* Takes the reply to CLIENT SETNAME. An error is ignored, because older servers do not know the
+ * command. The probe connection is greeted with this reply. */
 static void take_name(void *line, uintptr_t unused, const struct peer_reply *reply) {
     if (reply && line == &probing) note_greeted(line);
 }
@@ -302,7 +306,7 @@ static void take_server(void *line, uintptr_t unused, const struct peer_reply *r
     }
 }
 
-/* There is room for these. */
+/* Sends a request of the greeting; there is always room for it (asserted). */
 static void ask_first(struct line *line,
                       void (*answered_by)(void *line, uintptr_t unused,
                                           const struct peer_reply *reply),
@@ -345,10 +349,10 @@ static void lose_line(void *owner) {
     draw_screen();
 }
 
-/* What nobody asked for. */
+/* Drops pushes. */
 static void ignore_push(void *line, const struct peer_reply *reply) {}
 
-/* False with the reason in `failure`. */
+/* Begins to open the connection. False with the reason in `failure`. */
 static bool line_open(struct line *line) {
     static const struct peer_client_events events = {.opened = greet_server, .ended = lose_line};
     const struct peer_client_settings settings = {.loop = loop,
@@ -368,7 +372,7 @@ static bool line_open(struct line *line) {
     return false;
 }
 
-/* Both, greeted; false with the reason in `failure`. */
+/* Opens both connections and waits until they are greeted. False with the reason in `failure`. */
 static bool open_both(void) {
     if (!line_open(&control) || !line_open(&probing)) return false;
     while (!begun && !exit_status) loop_turn(loop, -1);
@@ -392,7 +396,7 @@ static int64_t on_probe_due(struct loop_timer *timer) {
 static int64_t on_sample_due(struct loop_timer *timer) {
     if (!connected) return options.interval_msec;
     if (info_is_asked()) {
-        draw_screen(); /* how long it takes already */
+        draw_screen(); /* shows for how long the server has not answered */
         return options.interval_msec;
     }
     if (on_screen && clock_monotonic_nsec() - knobs_asked_nsec >= KNOBS_MSEC * INT64_C(1000000)) {
@@ -451,8 +455,8 @@ static void on_keyboard_ready(struct loop_watcher *watcher, unsigned ready) {
     draw_screen();
 }
 
-/* The process was stopped and goes on. Replies that came meanwhile have waited for us, so the time
- * until they are read says nothing about the server. */
+/* Called when the stopped process continues. Unanswered requests count from now, because replies
+ * that arrived meanwhile waited for this process and say nothing about the server. */
 static void resume_watching(void) {
     int64_t now = clock_monotonic_nsec();
     probe_resume(probe, now);
@@ -460,7 +464,7 @@ static void resume_watching(void) {
     draw_screen();
 }
 
-/* Before events and timers read the replies. */
+/* The loop calls this before events and timers read replies. */
 static void after_wake(void) {
     if (terminal_take_continued()) resume_watching();
 }
@@ -505,7 +509,7 @@ static void close_all(void) {
     loop_free(loop);
 }
 
-/* From here on signals wake the loop. SIGHUP ends the program, unless nohup has it ignored. */
+/* Makes signals wake the loop. SIGHUP ends the program, unless nohup made the process ignore it. */
 static void listen_to_signals(void) {
     struct sigaction hangup;
     ASSERT(sigaction(SIGHUP, NULL, &hangup) == 0);

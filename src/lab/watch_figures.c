@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Figures as rows: where a row's raw value comes from, and how two of them become a figure.
+ * Figures as rows: the source of a row's raw value, and how two raw values become a figure.
  *
  * A raw value is a number of INFO, or a sum or difference of some. A gauge is its raw value; a rate
  * the growth of the raw value by the time between two readings; a share the growth of a time, in
@@ -25,7 +25,9 @@
 #include "base/number.h"
 #include "base/panic.h"
 
-/* Two clocks may go apart by so much without being set: what NTP slews, far rounded up. */
+/* Two clocks may drift apart by this share without having been set: NTP's slew rate, rounded up
+ * far.
+ */
 #define CLOCK_DRIFT 0.01
 #define CLOCK_SLACK_SECONDS 0.01
 
@@ -57,7 +59,7 @@ struct row {
 #define SHARE(name, label, field, help) \
     { {name, label, FIGURE_PERCENT, help}, KIND_SHARE_USEC, field, NULL }
 
-/* The most telling first: a small screen shows what fits. */
+/* The most useful figures first, because a small screen shows only the first rows. */
 static const struct row rows[] = {
     {{"ops_per_sec", "commands", FIGURE_PER_SECOND,
       "Commands of others; our probes are taken off."},
@@ -154,7 +156,7 @@ static const struct row rows[] = {
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 _Static_assert(ROWS <= FIGURES_MAX, "FIGURES_MAX is too small");
 
-/* What is read beside the rows' own fields. */
+/* The fields of INFO that are read in addition to the rows' own. */
 static const char *const other_fields[] = {"server_time_usec", "used_memory",
                                            "mem_not_counted_for_evict", "maxmemory"};
 #define FIELDS_MAX (2 * FIGURES_MAX + sizeof(other_fields) / sizeof(other_fields[0]))
@@ -171,7 +173,7 @@ struct sample {
     double values[FIGURES_MAX];
 };
 
-/* Means: a figure that a sample misses is left out of its own mean. */
+/* The means of samples. A sample that misses a figure does not count in that figure's mean. */
 struct mean {
     double sum[FIGURES_MAX];
     uint64_t count[FIGURES_MAX], samples;
@@ -184,7 +186,7 @@ struct field {
     bool found;
 };
 
-/* The fields, in the order of their names; and what INFO says of them. */
+/* The fields in the order of their names, with their values from the last INFO. */
 struct fields {
     struct field at[FIELDS_MAX];
     size_t count;
@@ -300,7 +302,7 @@ static void take_line(struct fields *fields, struct slice line) {
     if (number_parse_double(colon + 1, digits, &value) && isfinite(value)) field->value = value;
 }
 
-/* One pass, whatever the server's text is. */
+/* Reads all fields in one pass, so that the cost is linear for any text. */
 static void read_fields(struct fields *fields, struct slice info) {
     fields->keys = 0;
     for (size_t i = 0; i < fields->count; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The figures of `redis-lab watch`: from two readings of INFO, and what was measured beside them,
- * to one sample; and the means before and since a mark.
+ * The figures of `redis-lab watch`. Two readings of INFO and the tool's own measurements make one
+ * sample; samples make the means before and since a mark.
  *
- * Works with any server that knows INFO: a figure whose fields are missing is NaN.
+ * Works with any server that has INFO: a figure whose fields are missing is NaN.
  */
 #ifndef EVENKEEL_LAB_WATCH_FIGURES_H
 #define EVENKEEL_LAB_WATCH_FIGURES_H
@@ -12,13 +12,13 @@
 
 #include "base/string.h"
 
-/* The time before a mark that its means are of. */
+/* The means before a mark cover at most this time. */
 #define FIGURES_BEFORE_SECONDS 10
-/* More samples than that are not kept for it (at ten samples a second it is just enough). */
+/* The most samples that are kept for these means: just enough for ten samples a second. */
 #define FIGURES_HISTORY_SAMPLES 101
-/* Of the rows in watch_figures.c; asserted there. */
+/* The most rows in watch_figures.c; asserted there. */
 #define FIGURES_MAX 48
-/* Of a figure's text as figures_format writes it, and a NUL. */
+/* The size of a figure's text as figures_format writes it, with its NUL. */
 #define FIGURES_TEXT_CHARS 24
 
 enum figure_unit { FIGURE_COUNT, FIGURE_PER_SECOND, FIGURE_BYTES, FIGURE_USEC, FIGURE_PERCENT };
@@ -31,7 +31,7 @@ struct figure_row {
 };
 #define FIGURES_LABEL_CHARS 18
 
-/* What the tool measured itself since the sample before. */
+/* The tool's own measurements since the sample before. */
 struct figures_measured {
     int64_t asked_nsec;    /* monotonic, when INFO was sent */
     int64_t now_nsec;      /* the same clock, when its reply had come */
@@ -47,35 +47,36 @@ void figures_free(struct figures *f);
 size_t figures_count(void);
 const struct figure_row *figures_row(size_t index);
 
-/* Takes a reading: INFO's text (several sections' texts, one behind the other). Rates are NaN in
- * the first one, and where a counter has gone back. O(text). */
+/* Takes a reading: INFO's text, or the texts of several sections one after the other. Rates are NaN
+ * in the first reading, and where a counter went back. O(text). */
 void figures_add(struct figures *f, struct slice info, const struct figures_measured *measured);
-/* The server may be another one now: the next reading is a first one again. */
+/* Makes the next reading a first one again, because the server may be another one now. */
 void figures_interrupt(struct figures *f);
-/* Readings so far; rates are there from the second on. */
+/* The number of readings so far; rates exist from the second one on. */
 uint64_t figures_samples(const struct figures *f);
 
-/* From now on `before` is the mean of the last FIGURES_BEFORE_SECONDS up to `now_nsec`, `since`
- * that of what comes. The sample that is under way belongs to neither. */
+/* Sets the mark: `before` becomes the mean of the FIGURES_BEFORE_SECONDS up to `now_nsec`, `since`
+ * the mean of all later samples. The sample that is under way belongs to neither. */
 void figures_mark(struct figures *f, int64_t now_nsec);
 /* Forgets the mark. */
 void figures_unmark(struct figures *f);
 bool figures_marked(const struct figures *f);
-/* Samples in the means; one that misses a figure still counts. */
+/* The number of samples in the means; a sample that misses a figure counts, too. */
 uint64_t figures_before_samples(const struct figures *f);
 uint64_t figures_since_samples(const struct figures *f);
 
-/* NaN where there is none, or where it is no finite number. */
+/* A figure's present value and its two means; NaN where there is no finite value. */
 double figures_now(const struct figures *f, size_t index);
 double figures_before(const struct figures *f, size_t index);
 double figures_since(const struct figures *f, size_t index);
 
-/* For the screen: "-" for NaN, a unit where there is one, at most 9 characters. */
+/* Writes a figure for the screen: "-" for NaN, with its unit if it has one, at most 9 characters.
+ */
 void figures_format(char out[FIGURES_TEXT_CHARS], enum figure_unit unit, double value);
-/* "time" and the names; then the wall time in seconds and the present values, nothing between two
- * commas where a figure is missing. A line end follows. */
+/* figures_csv_header appends "time" and the figures' names; figures_csv_line appends the wall time
+ * in seconds and the present values. A missing figure is an empty field. Both append a line end. */
 void figures_csv_header(struct buffer *out);
 void figures_csv_line(const struct figures *f, int64_t wall_usec, struct buffer *out);
-/* The value of a field in INFO's text; false where it has no such field. */
+/* Finds a field's value in INFO's text; false where the text has no such field. */
 bool figures_find(struct slice info, const char *field, struct slice *value);
 #endif

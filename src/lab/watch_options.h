@@ -16,8 +16,9 @@ struct watch_options {
 
 enum watch_options_status { WATCH_OPTIONS_RUN, WATCH_OPTIONS_HELP, WATCH_OPTIONS_BAD };
 
-/* Reads the words behind "watch"; texts are borrowed from them. The password is taken from the
- * environment (REDISCLI_AUTH, as redis-cli does) where none is given. BAD: `reason` says why. */
+/* Parses the words after "watch"; texts are borrowed from them. Without a password option the
+ * password comes from the environment variable REDISCLI_AUTH, as for redis-cli. BAD: `reason` says
+ * why. */
 enum watch_options_status watch_options_read(struct watch_options *o, int count, char **words,
                                              char *reason, size_t reason_size);
 extern const char watch_usage[];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The knobs of `redis-lab watch` and what the keyboard does to them; knows no terminal and no
- * connection, so that tests can press the keys.
+ * The knobs of `redis-lab watch`, and the keys that select and change them. The panel uses no
+ * terminal and no connection, so that tests can press the keys.
  */
 #ifndef EVENKEEL_LAB_WATCH_PANEL_H
 #define EVENKEEL_LAB_WATCH_PANEL_H
@@ -10,8 +10,8 @@
 #include "base/string.h"
 #include "tools/terminal.h"
 
-#define PANEL_KNOBS_MAX 25 /* letters of the alphabet but q; asserted */
-/* A value that is longer is shown cut, and cannot be typed; none of the knobs' comes near. */
+#define PANEL_KNOBS_MAX 25 /* a letter each, without q; asserted */
+/* A longer value is shown cut and cannot be typed; the values of the knobs are far shorter. */
 #define PANEL_VALUE_CHARS 64
 #define PANEL_MESSAGE_CHARS 200
 
@@ -34,23 +34,25 @@ struct panel {
 };
 
 enum panel_action {
-    PANEL_NOTHING, /* perhaps something to draw anew */
+    PANEL_NOTHING, /* at most a redraw is needed */
     PANEL_QUIT,
-    PANEL_SET, /* the typed value is to be given to the selected knob; panel_set_done follows */
+    PANEL_SET, /* set the selected knob to the typed value, then call panel_set_done */
     PANEL_MARK,
     PANEL_UNMARK,
 };
 
 void panel_init(struct panel *p);
-/* The patterns that CONFIG GET is to be asked for to see all knobs. */
+/* The patterns for CONFIG GET that together match all knobs; returns their number. */
 size_t panel_patterns(const char *const **patterns);
-/* A pair of CONFIG GET's reply; options that are no knobs are passed over. */
+/* Takes an option's name and value from CONFIG GET's reply; an option that is no knob is ignored.
+ */
 void panel_take_option(struct panel *p, struct slice name, struct slice value);
 /* Forgets which knobs the server has: another server may have others. A value that is being typed
  * stays. */
 void panel_forget_values(struct panel *p);
 enum panel_action panel_key(struct panel *p, const struct terminal_key *key);
-/* How CONFIG SET of the knob went: `error` NULL, or the server's words. */
+/* Takes the result of CONFIG SET for the knob: `error` is NULL or the text of the server's error.
+ */
 void panel_set_done(struct panel *p, size_t knob, const char *value, const char *error);
 void panel_say(struct panel *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A probe of a server's answering time: a PING on schedule, without waiting for the one before.
+ * A probe of a server's latency: PINGs on a schedule, each sent without waiting for the reply to
+ * the one before.
  *
- * Because the schedule goes on while the server stands still, a stall counts for as long as it
- * lasts, not once.
+ * The schedule continues while the server stalls, so that a stall is counted by every probe that it
+ * delays and not only by one.
  */
 #ifndef EVENKEEL_LAB_WATCH_PROBE_H
 #define EVENKEEL_LAB_WATCH_PROBE_H
@@ -12,29 +13,29 @@
 
 struct figures_measured;
 
-/* Unanswered probes at most; the schedule waits then (20 s at 5 ms). */
+/* The most unanswered probes; with so many the schedule waits (20 s at 5 ms). */
 #define PROBE_UNANSWERED_MAX 4096
-/* Answers between two samples at most: a minute at 1 ms, and all that was unanswered before. */
+/* The most answers between two samples: those of a minute at 1 ms, and all that were unanswered. */
 #define PROBE_ANSWERS_MAX 65536
 
 struct probe;
 struct probe *probe_create(void);
 void probe_free(struct probe *p);
-/* The connection is another one: what was unanswered never will be. */
+/* Forgets the unanswered probes, because the connection is a new one. */
 void probe_restart(struct probe *p);
-/* Fewer than PROBE_UNANSWERED_MAX are unanswered. */
+/* Whether fewer than PROBE_UNANSWERED_MAX probes are unanswered. */
 bool probe_may_send(const struct probe *p);
-/* One is sent, at `now_nsec` (monotonic). */
+/* Notes that a probe is sent at `now_nsec` (monotonic). */
 void probe_sends(struct probe *p, int64_t now_nsec);
-/* This process was stopped until `now_nsec`: probes that are unanswered are not counted, and wait
- * from now on. */
+/* Notes that this process was stopped until `now_nsec`: the probes that are unanswered now are not
+ * counted, and their waiting time starts again. */
 void probe_resume(struct probe *p, int64_t now_nsec);
-/* The oldest one that is unanswered was answered, at `now_nsec`. */
+/* Notes that the oldest unanswered probe was answered at `now_nsec`. */
 void probe_answered(struct probe *p, int64_t now_nsec);
-/* How long the oldest unanswered one waits, in ns; 0 where none does. */
+/* The time in ns for which the oldest unanswered probe has waited; 0 where none is unanswered. */
 int64_t probe_waiting_nsec(const struct probe *p, int64_t now_nsec);
-/* Probes sent on this connection. */
+/* The number of probes sent on this connection. */
 uint64_t probe_sent(const struct probe *p);
-/* Fills in the probe's part, and begins anew. O(n log n) in the answers. */
+/* Fills in the probe's fields of `measured` and starts a new sample. O(n log n) in the answers. */
 void probe_collect(struct probe *p, struct figures_measured *measured);
 #endif

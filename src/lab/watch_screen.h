@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The picture of `redis-lab watch`: text with escape sequences, made from figures and panel alone.
+ * The screen of `redis-lab watch`: text with escape sequences, made from figures and panel alone.
  */
 #ifndef EVENKEEL_LAB_WATCH_SCREEN_H
 #define EVENKEEL_LAB_WATCH_SCREEN_H
@@ -15,13 +15,13 @@ struct screen {
     const struct figures *figures;
 };
 
-/* A smaller terminal gets one line that says so. */
+/* A terminal smaller than this shows only one line, which says that it is too small. */
 #define SCREEN_COLUMNS_MIN 40
 #define SCREEN_ROWS_MIN 6
-/* From here on knobs and the comparison stand side by side. */
+/* From this width on the knobs and the comparison are shown side by side. */
 #define SCREEN_COLUMNS_WIDE 108
 
-/* Appends one whole picture for a terminal of that size. Nothing the server says reaches the
- * terminal but printable ASCII. O(columns x rows). */
+/* Appends the whole screen for a terminal of that size. Of the server's texts only printable ASCII
+ * reaches the terminal. O(columns x rows). */
 void screen_draw(const struct screen *s, int columns, int rows, struct buffer *out);
 #endif

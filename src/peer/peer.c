@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Outgoing connections: connect, write, read, parse, each as far as it goes without waiting.
+ * Outgoing connections: connect, write, read and parse, each as far as possible without waiting.
  *
- *     CLOSED --peer_connect--> CONNECTING --writable, no error; hands shaken--> OPEN
- *       ^                          |                                           |
- *       +------------ peer_close, refused, end of input, no protocol ----------+
+ *     CLOSED --peer_connect--> CONNECTING --writable, no error; handshake done--> OPEN
+ *       ^                          |                                               |
+ *       +--------- peer_close, refused, end of input, protocol error, failure -----+
  *
  * Invariants
- *  1. `fd` stays open until peer_close, so that the owner can end its watch of it first.
- *  2. Input is read into at most PEER_INPUT_BYTES_MAX bytes. Those from `taken` on were not parsed.
- *  3. Output from `sent` on was not written.
- *  4. After the end of the connection the input stays, so that what came before can be read.
+ *  1. `fd` stays open until peer_close, so that the owner can end its watch of `fd` first.
+ *  2. The input buffer holds at most PEER_INPUT_BYTES_MAX bytes. Those from `taken` on are not
+ *     parsed yet.
+ *  3. Output from `sent` on is not written yet.
+ *  4. The input stays after the end of the connection, so that replies that came before can be
+ *     read.
  */
 #include "peer/peer.h"
 
@@ -28,9 +30,10 @@
 #include "io/socket.h"
 
 #define REASON_CHARS 160
-/* Read at once; the input's buffer grows to its limit only under a large reply. */
+/* One read takes at most so many bytes, so only a large reply makes the input's buffer grow to its
+ * limit. */
 #define READ_BYTES 16384
-/* Output that is kept as a buffer when all of it is written. */
+/* The output's buffer is kept after all is written unless it is larger than this. */
 #define OUTPUT_KEPT_BYTES 65536
 
 struct peer {
@@ -46,7 +49,7 @@ struct peer {
     char reason[REASON_CHARS];
 };
 
-static struct list_link peers = {&peers, &peers}; /* all that there are */
+static struct list_link peers = {&peers, &peers}; /* all peers of the process */
 
 struct peer *peer_create(enum memory_class class, const struct peer_limits *limits) {
     struct peer *peer = memory_zalloc(sizeof(*peer), class);
@@ -138,13 +141,14 @@ bool peer_has_pending(const struct peer *peer) {
            connection_has_pending(peer->connection);
 }
 
-/* A socket that is still connecting has no error yet, so it must be seen writable first. */
+/* Sees whether the socket is connected. It must be writable first, because a socket that is still
+ * connecting has no error yet. */
 static bool reach_socket(struct peer *peer) {
     struct pollfd ready = {.fd = peer->fd, .events = POLLOUT};
     if (poll(&ready, 1, 0) <= 0) return true;
     int error = socket_take_error(peer->fd);
     if (error) return peer_fail(peer, "connect", strerror(error));
-    /* Where it fails (a unix socket) nothing is delayed anyway. */
+    /* This fails for a unix socket, which delays nothing anyway. */
     (void)socket_set_nodelay(peer->fd, true);
     peer->reached = true;
     return true;
@@ -193,7 +197,7 @@ static bool write_output(struct peer *peer) {
     return true;
 }
 
-/* Bytes that were taken make room. */
+/* Moves the bytes that were not taken to the front of the buffer. */
 static void compact_input(struct peer *peer) {
     size_t kept = peer->input.length - peer->taken;
     if (kept && peer->taken) memmove(peer->input.bytes, peer->input.bytes + peer->taken, kept);
@@ -221,7 +225,7 @@ bool peer_advance(struct peer *peer) {
     if (peer->state == PEER_CLOSED) return false;
     if (peer->state == PEER_CONNECTING && !finish_connecting(peer)) return false;
     if (peer->state == PEER_CONNECTING) return true;
-    /* What the other side said before it hung up is read even where writing fails. */
+    /* Reads first, so that the other side's last replies are read even if writing fails. */
     do {
         if (!read_input(peer)) return false;
     } while (peer_has_pending(peer));

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A connection to another server, of which we are the client: what peer/peer_client.h, and
- * redis-cli, drive.
+ * A connection to another server, of which we are the client. peer/peer_client.h and redis-cli
+ * drive it.
  *
- * Never blocks by itself: the owner watches peer_fd for peer_interest, calls peer_advance when it
- * is ready or peer_has_pending, and takes replies with peer_next until there is none. Time is the
- * owner's: a peer that says nothing is closed by whoever lost patience.
+ * A peer never blocks by itself. Its owner watches peer_fd for peer_interest, calls peer_advance
+ * when the descriptor is ready or peer_has_pending, and takes replies with peer_next until it
+ * returns NULL. Time limits are the owner's: a peer waits for the other side until the owner closes
+ * it.
  *
- * What follows the last reply taken stays in the input: a link that leaves the protocol (a
- * snapshot after PSYNC) goes on with peer_input.
+ * Bytes after the last reply taken stay in the input, so a link that leaves the protocol (for the
+ * snapshot after PSYNC) continues with peer_input.
  */
 #ifndef EVENKEEL_PEER_PEER_H
 #define EVENKEEL_PEER_PEER_H
@@ -19,7 +20,7 @@
 #include "base/string.h"
 #include "peer/peer_reply.h"
 
-/* Input held at once; while so much is not taken nothing is read. */
+/* The most input that is held. Nothing is read while this much was not taken. */
 #define PEER_INPUT_BYTES_MAX 65536
 
 struct child_observer;
@@ -38,66 +39,69 @@ struct peer_address {
 
 enum peer_state {
     PEER_CLOSED,     /* peer_error says why, unless it was never open or was closed by us */
-    PEER_CONNECTING, /* or shaking hands; requests may be sent: they leave when it is open */
+    PEER_CONNECTING, /* or in the handshake; requests may be sent: they wait until it is open */
     PEER_OPEN,
 };
 
-/* Appends a request, as RESP has it. */
+/* Appends a request to `out`, encoded as RESP. */
 void peer_encode(struct buffer *out, const struct slice *words, size_t count);
 
-/* Not connected yet. What it holds is booked to `class`; `limits` are those of each reply. */
+/* Creates a closed peer. Its memory is of `class`; `limits` apply to each reply. */
 MUST_USE struct peer *peer_create(enum memory_class class, const struct peer_limits *limits);
-/* Closes. NULL is harmless. */
+/* Closes and frees the peer. NULL is harmless. */
 void peer_free(struct peer *peer);
-/* A forked child closes its copies of their sockets: else the other side would not see that the
- * server closes one. O(peers), writes nothing. */
+/* Closes a forked child's copies of all peers' sockets, because otherwise the other side would not
+ * see that the server closes one. O(peers), writes nothing. */
 extern const struct child_observer peer_child_observer;
-/* Begins to connect, after peer_close. False where that fails at once. */
+/* Closes the peer and begins to connect. False if that fails at once. */
 MUST_USE bool peer_connect(struct peer *peer, const struct peer_address *address);
-/* Input and output are dropped. */
+/* Closes the connection and drops its input and output. */
 void peer_close(struct peer *peer);
 enum peer_state peer_state(const struct peer *peer);
-/* Why the connection ended, one line without the other side's bytes; "" where it did not. */
+/* Why the connection ended: one line without bytes of the other side; "" if it did not end. */
 const char *peer_error(const struct peer *peer);
 
-/* Stays open until peer_close or peer_connect, also when the connection has ended: whoever watches
- * it ends that first. -1 where there is none. */
+/* The descriptor, -1 if there is none. It stays open until peer_close or peer_connect, also after
+ * the connection has ended, so that the owner can end its watch of the descriptor first. */
 int peer_fd(const struct peer *peer);
-/* LOOP_READABLE and LOOP_WRITABLE of io/loop.h: what to wait for; 0 where closed. */
+/* What to wait for: LOOP_READABLE and LOOP_WRITABLE of io/loop.h; 0 if the peer is closed. */
 unsigned peer_interest(const struct peer *peer);
-/* Connects on, or a step of the handshake; writes what waits, reads once and what the transport has
- * read ahead. False where the connection ended; replies that came before can still be taken. */
+/* Continues connecting or the handshake; if open, reads once, and what the transport has read
+ * ahead, and writes unsent output. False if the connection has ended; replies that came before can
+ * still be taken. */
 bool peer_advance(struct peer *peer);
-/* Writes what waits, and nothing else, where the connection is open. False where the connection has
+/* Writes unsent output, and nothing else, if the connection is open. False if the connection has
  * ended, in this call or before. */
 bool peer_write(struct peer *peer);
-/* Whether peer_advance would read something that the descriptor does not tell of: to be asked
- * before waiting for it. */
+/* Whether peer_advance would read input for which the descriptor does not become readable. To be
+ * asked before waiting for the descriptor. */
 bool peer_has_pending(const struct peer *peer);
-/* Appends a request; nothing is written before peer_advance. Nothing happens where closed. */
+/* Encodes a request and appends it to the output, which peer_advance writes. Does nothing if the
+ * peer is closed. */
 void peer_send(struct peer *peer, const struct slice *words, size_t count);
-/* The same with bytes as they are. */
+/* Appends encoded bytes to the output, which peer_advance writes. Does nothing if the peer is
+ * closed. */
 void peer_send_bytes(struct peer *peer, struct slice bytes);
-/* Bytes of requests that were not written yet. */
+/* Bytes of output that are not written yet. */
 size_t peer_unsent_bytes(const struct peer *peer);
-/* The next reply, valid until the next call with this peer; NULL where none is whole. Bytes that
- * are no protocol close the connection. */
+/* Takes the next reply, which is valid until the next call with this peer. NULL if none is
+ * complete. Bytes that break the protocol close the connection. */
 const struct peer_reply *peer_next(struct peer *peer);
 
-/* Whether there is input that was not looked at. */
+/* Whether there is input that was not taken yet. */
 bool peer_has_input(const struct peer *peer);
-/* Input that was not taken as replies; only while no reply is under way. Valid until the next
- * call. */
+/* The input that was not taken as replies, valid until the next call with this peer. Only to be
+ * called between two replies. */
 struct slice peer_input(const struct peer *peer);
 void peer_input_consume(struct peer *peer, size_t bytes);
 
-/* The connection leaves the peer, which is closed then: returns its descriptor, and in `connection`
- * its transport (NULL = a plain socket; booked to the peer's class), both the caller's; input that
- * was not taken goes to the end of `rest`. It is open, no reply is under way, and all output was
- * written. */
+/* Releases the connection and closes the peer. Returns the descriptor, and in `connection` its
+ * transport (NULL = a plain socket; its memory is of the peer's class): the caller owns both. Input
+ * that was not taken is appended to `rest`. To be called while the peer is open, between two
+ * replies, with no unsent output. */
 MUST_USE int peer_release(struct peer *peer, struct connection **connection, struct buffer *rest);
 
-/* Fills in what to wait for by poll(2) before peer_advance. False where peer_advance has something
- * to do already. */
+/* Fills in the entry for poll(2), to wait before peer_advance. False if peer_advance can do
+ * something without waiting. */
 MUST_USE bool peer_poll_entry(const struct peer *peer, struct pollfd *entry);
 #endif

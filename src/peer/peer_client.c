@@ -2,18 +2,18 @@
  * The client of other servers. peer_client.h has the idea and the states.
  *
  * Invariants
- *  1. `lookup` is there exactly in LOOKS_UP; `peer` is closed in LOOKS_UP and CLOSED. In CLOSED
- *     nothing is watched and nothing is in the queue.
- *  2. Whatever ends or begins a connection raises `generation`. After each call of the owner's
- *     functions it is compared: where it is another one, what was under way is over.
- *  3. asked[first .. first + count), a ring, are the unanswered requests in order; `end` is where
- *     in the connection's output each ends. `written_bytes` of that were written; what was dropped
- *     by the end of the connection was not.
- *  4. While the owner's functions run (`busy`) the struct stays, also where it was freed
- *     (`doomed`).
- *  5. The timer runs where a step must come in time, or where the connection is to be begun again.
- *     It does nothing itself but to have the client served, because what a timer's callback starts
- *     does not last.
+ *  1. `lookup` exists exactly in LOOKS_UP; `peer` is closed in LOOKS_UP and CLOSED. In CLOSED
+ *     nothing is watched and the queue is empty.
+ *  2. The end and the beginning of a connection raise `generation`. It is compared after each call
+ *     of the owner's functions: if it has changed, the work under way is over.
+ *  3. asked[first .. first + count), a ring, holds the unanswered requests in order. The `end` of a
+ *     request is its end in the connection's output, counted in bytes; `written_bytes` of that
+ *     output are written. Output that the end of the connection dropped was not written.
+ *  4. While one of the owner's functions runs (`busy`), the struct stays allocated, even if it was
+ *     freed (`doomed`).
+ *  5. The timer runs while a step has a time limit, or while the client waits to connect again. Its
+ *     callback only has the client served in the next round, because the callback's result would
+ *     undo what that work does to the timer.
  */
 #include "peer/peer_client.h"
 
@@ -32,12 +32,11 @@
 #include "io/socket.h"
 
 #define REASON_CHARS 192
-/* Of one wake: so many reads, each of which peer/peer bounds. What is left comes in the next turn.
- */
+/* Reads in one wake; peer/peer bounds each of them. The rest is read in the next turn. */
 #define ROUNDS_MAX 16
 #define ASKED_AT_FIRST 8
 #define NSEC_PER_MSEC 1000000
-/* Longer is for ever: so that moments and spans can be added. */
+/* A longer time limit is none, so that sums of moments and spans do not overflow. */
 #define PATIENCE_MSEC_MAX (INT64_MAX / NSEC_PER_MSEC / 2)
 #define LATE "no answer in time"
 
@@ -48,12 +47,12 @@ struct asked {
 
 struct peer_client {
     struct peer_client_settings settings;
-    struct peer_address address; /* its texts are ours */
+    struct peer_address address; /* its strings belong to the client */
     struct peer *peer;
     struct lookup *lookup;
     enum peer_client_state state;
-    bool by_turns; /* the loop does not serve it */
-    bool raw;      /* its input is no protocol */
+    bool by_turns; /* the owner drives the client by turns, not the loop */
+    bool raw;      /* the owner takes the input as bytes, not as replies */
     bool late;
     bool doomed;
     unsigned busy;
@@ -62,8 +61,8 @@ struct peer_client {
     struct loop_pending pending;
     struct loop_timer timer;
     bool timer_runs;
-    int64_t patience_nsec, since_nsec; /* 0 = without an end; of the last step further */
-    int64_t again_nsec;                /* when it is begun again; 0 = not */
+    int64_t patience_nsec, since_nsec; /* the limit, 0 = none; when the last step was made */
+    int64_t again_nsec;                /* when the client connects again; 0 = it does not */
     struct asked *asked;
     uint32_t capacity, first, count;
     uint64_t output_bytes, written_bytes; /* of this connection */
@@ -133,7 +132,7 @@ static void stop_timer(struct peer_client *c) {
     c->timer_runs = false;
 }
 
-/* Of the loop. Before the descriptor is closed, or is another one. */
+/* Ends the loop's watch of the client. To be called before the descriptor is closed or replaced. */
 static void unwatch_client(struct peer_client *c) {
     if (!c->settings.loop) return;
     loop_unwatch(c->settings.loop, &c->watcher);
@@ -141,7 +140,7 @@ static void unwatch_client(struct peer_client *c) {
     stop_timer(c);
 }
 
-/* Nobody is told. */
+/* Closes the client without calling the owner. */
 static void shut_client(struct peer_client *c) {
     unwatch_client(c);
     lookup_drop(c->lookup);
@@ -165,7 +164,7 @@ void peer_client_close(struct peer_client *c) { shut_client(c); }
 
 static size_t unsent_bytes(const struct peer_client *c) { return peer_unsent_bytes(c->peer); }
 
-/* The client waits for a step that the other side, or the resolver, must make. */
+/* Whether the client waits for a step of the other side, or of the resolver. */
 static bool is_waiting(const struct peer_client *c) {
     if (c->state == PEER_CLIENT_CLOSED) return false;
     return c->state != PEER_CLIENT_OPEN || c->count || unsent_bytes(c);
@@ -173,7 +172,7 @@ static bool is_waiting(const struct peer_client *c) {
 
 static void note_step(struct peer_client *c) { c->since_nsec = clock_monotonic_nsec(); }
 
-/* INT64_MAX where there is no end. */
+/* INT64_MAX if there is no time limit. */
 static int64_t patience_left_nsec(const struct peer_client *c) {
     if (!c->patience_nsec || !is_waiting(c)) return INT64_MAX;
     int64_t left = c->since_nsec + c->patience_nsec - clock_monotonic_nsec();
@@ -189,7 +188,7 @@ static int64_t timer_due(struct loop_timer *timer) {
     return LOOP_TIMER_END;
 }
 
-/* A timer that runs already is due sooner, and looks again then. */
+/* A timer that runs already ends sooner, and the time left is looked at again then. */
 static void start_timer(struct peer_client *c, int64_t after_nsec) {
     if (c->timer_runs || after_nsec == INT64_MAX) return;
     loop_timer_start(c->settings.loop, &c->timer, msec_of(after_nsec));
@@ -208,7 +207,8 @@ bool peer_client_was_late(const struct peer_client *c) { return c->late; }
 
 /* ---- the end ---- */
 
-/* Those whose answer does not come any more are told, unless the owner makes an end of it. */
+/* Calls `answered` without a reply for each unanswered request, until the owner closes the client
+ * or connects it again. */
 static void tell_unanswered(struct peer_client *c, const struct asked *ring, uint32_t capacity,
                             uint32_t first, uint32_t count) {
     uint64_t generation = c->generation;
@@ -218,7 +218,7 @@ static void tell_unanswered(struct peer_client *c, const struct asked *ring, uin
     }
 }
 
-/* It has ended by itself. */
+/* Ends a connection that its owner has not closed, and tells the owner. */
 static void end_connection(struct peer_client *c, bool late, const char *why) {
     char reason[REASON_CHARS];
     struct asked *ring = c->asked;
@@ -258,7 +258,8 @@ static bool refuse_connecting(struct peer_client *c, const char *why) {
     return false;
 }
 
-/* What the loop is to tell of; and when it must have. False with a reason where it cannot. */
+/* Watches the events that the client now waits for, and starts the timer. False, with the reason
+ * set, if that fails. */
 static bool watch_client(struct peer_client *c) {
     bool looks_up = c->state == PEER_CLIENT_LOOKS_UP;
     if (c->by_turns) return true;
@@ -272,7 +273,7 @@ static bool watch_client(struct peer_client *c) {
     return true;
 }
 
-/* To an address as a number, or a path. False with a reason. */
+/* Connects to a numeric address, or to a path. False, with the reason set, if that fails. */
 static bool connect_to(struct peer_client *c, const char *host) {
     struct peer_address address = c->address;
     address.host = host;
@@ -287,7 +288,7 @@ static bool connect_to(struct peer_client *c, const char *host) {
     return watch_client(c) || refuse_connecting(c, c->reason);
 }
 
-/* The address is kept. */
+/* Connects to the address that was kept. */
 static bool begin_connecting(struct peer_client *c) {
     char why[REASON_CHARS];
     if (c->address.path || socket_is_address(c->address.host))
@@ -305,7 +306,7 @@ bool peer_client_connect(struct peer_client *c, const struct peer_address *addre
     return begin_connecting(c);
 }
 
-/* The resolver has answered. */
+/* Takes the resolver's answer. */
 static void take_address(struct peer_client *c) {
     char host[SOCKET_ADDRESS_CHARS], why[REASON_CHARS];
     bool by_turns = c->by_turns;
@@ -342,7 +343,7 @@ const char *peer_client_error(const struct peer_client *c) { return c->reason; }
 
 /* ---- requests ---- */
 
-/* Or connects. */
+/* Whether there is a connection, or one is being made. */
 static bool is_connected(const struct peer_client *c) {
     return c->state == PEER_CLIENT_CONNECTS || c->state == PEER_CLIENT_OPEN;
 }
@@ -361,8 +362,9 @@ static void note_written(struct peer_client *c) {
     c->written_bytes = c->output_bytes - unsent_bytes(c);
 }
 
-/* Bytes were appended to the output, where `before` were unsent; to one that has ended, which the
- * client has not been told of yet, none were, and count as bytes that never leave. */
+/* Called after bytes were appended to the output, of which `before` were unsent. If the connection
+ * has ended, which the client does not know yet, nothing was appended: then one byte is counted,
+ * which is never written. */
 static void note_output(struct peer_client *c, size_t before, bool waited) {
     size_t appended = unsent_bytes(c) - before;
     c->output_bytes += appended ? appended : 1;
@@ -370,13 +372,13 @@ static void note_output(struct peer_client *c, size_t before, bool waited) {
     if (c->state != PEER_CLIENT_OPEN || c->busy || c->by_turns) return;
     bool lives = peer_write(c->peer);
     if (lives) note_written(c);
-    /* Its end, and where epoll refuses, are told in the next turn. Input that was held back may be
-     * an answer now, and no socket tells of it. */
+    /* The end of the connection, or a failure of epoll, is told in the next turn. So is input that
+     * was held back: it may now be an answer, and the socket does not become readable for it. */
     if (!lives || !watch_client(c) || peer_has_input(c->peer))
         loop_pending_begin(c->settings.loop, &c->pending);
 }
 
-/* There is room for one request more. */
+/* Whether the queue has room for one more request. */
 static bool may_ask(const struct peer_client *c) {
     return is_connected(c) && !c->raw && c->count < c->settings.asked_max;
 }
@@ -476,7 +478,7 @@ static bool take_replies(struct peer_client *c) {
     return further;
 }
 
-/* As long as the owner takes some of it. */
+/* Offers the input to the owner as long as the owner takes some of it. */
 static bool take_input(struct peer_client *c) {
     uint64_t generation = c->generation;
     size_t before = peer_input(c->peer).length, left = before;
@@ -503,17 +505,18 @@ static bool tell_opened(struct peer_client *c) {
     return true;
 }
 
-/* A client that is driven by turns has not ended while its owner has input to take. */
+/* Whether the connection has ended. An owner that takes the input itself sees the end only once it
+ * has taken all input. */
 static bool has_ended(const struct peer_client *c) {
     bool is_taken = c->settings.takes || (c->raw && c->by_turns);
     return peer_state(c->peer) == PEER_CLOSED && !(is_taken && peer_has_input(c->peer));
 }
 
-/* Reads and writes once. True where it went further, which may be to an end. */
+/* Reads and writes once. True if that made progress; the end of the connection is progress, too. */
 static bool step_client(struct peer_client *c) {
     uint64_t generation = c->generation;
     size_t unsent = unsent_bytes(c);
-    /* Its end shows in its state, when all that came is taken. */
+    /* The peer's state shows the end, which counts only after all input is taken. */
     bool further = peer_advance(c->peer) && unsent_bytes(c) < unsent;
     if (further) note_step(c);
     if (peer_state(c->peer) != PEER_CLOSED) note_written(c);
@@ -576,7 +579,7 @@ bool peer_client_poll_entry(const struct peer_client *c, struct pollfd *entry) {
     return true;
 }
 
-/* False where so many milliseconds have passed, and nothing came. */
+/* Waits for at most so many milliseconds. False if nothing came. */
 static bool wait_ready(const struct peer_client *c, int64_t msec) {
     struct pollfd entry;
     return !peer_client_poll_entry(c, &entry) ||
@@ -611,7 +614,7 @@ void peer_client_leave_loop(struct peer_client *c) {
     c->by_turns = true;
 }
 
-/* ---- beside the protocol ---- */
+/* ---- without the protocol ---- */
 
 void peer_client_leave_protocol(struct peer_client *c) {
     ASSERT(!c->count);

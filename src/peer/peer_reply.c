@@ -2,18 +2,19 @@
  * The parser of replies. Source of the formats: the Redis serialization protocol's specification,
  * versions 2 and 3.
  *
- * What comes is copied to one text buffer as it comes, so the caller's bytes need not stay. A line
- * is gathered at the end of it, read when it is whole, and cut off again where nothing of it is
- * text of the reply. Nodes are appended to one array; those of aggregates that want children
- * stand in a stack of frames.
+ * Input is copied to one text buffer as it comes, so the caller's bytes need not stay. A line is
+ * gathered at the end of that buffer and read when it is complete. It is cut off again unless part
+ * of it is text of the reply. Nodes are appended to one array; open aggregates, which wait for
+ * children, are on a stack of frames.
  *
  * Invariants
- *  1. Memory follows bytes that have come, never a length or count that was announced.
+ *  1. Memory grows with the bytes that have come, never with an announced length or count.
  *  2. text.length <= text_bytes_max and count <= nodes_max at all times.
- *  3. Until the reply is whole a node's text has its place in the buffer as its length says, and
- *     `starts` where it begins: the buffer may move. When the reply is whole they become slices.
- *  4. A frame's `left` is above 0. When it falls to 0 the aggregate's node count is set and the
- *     frame goes; an attribute's nodes and texts go too, and it is no child of its parent.
+ *  3. Until the reply is complete, a node has only the length of its text, and `starts` has the
+ *     text's offset in the buffer, because the buffer may move. Then the texts become slices.
+ *  4. A frame's `left` is above 0. When it falls to 0, the node count of the aggregate is set and
+ *     the frame is popped. The nodes and texts of an attribute are removed with its frame: an
+ *     attribute is not a child of its parent.
  *  5. After an error nothing is parsed until the parser is reset.
  */
 #include "peer/peer_reply.h"
@@ -27,7 +28,7 @@
 enum state { STATE_LINE, STATE_BODY };
 
 struct frame {
-    uint32_t node; /* the aggregate's */
+    uint32_t node; /* index of the aggregate's node */
     uint32_t left; /* children that are still to come */
     size_t text_start;
     bool attribute;
@@ -39,11 +40,11 @@ struct peer_parser {
     enum state state;
     enum peer_type body_type;
     bool verbatim, ready;
-    size_t token_start; /* where in the text the line or body under way begins */
-    uint64_t body_left; /* bytes of it, its line end included */
-    struct buffer text; /* texts of the reply, and the line under way */
+    size_t token_start; /* offset in `text` of the line or body that is being read */
+    uint64_t body_left; /* bytes of the body still to come, with its line end */
+    struct buffer text; /* the reply's texts, and the line that is being read */
     struct peer_reply *nodes;
-    size_t *starts; /* of each node's text */
+    size_t *starts; /* offset of each node's text */
     uint32_t count, capacity;
     unsigned depth;
     struct frame frames[PEER_DEPTH_MAX];
@@ -100,7 +101,7 @@ static bool append_text(struct peer_parser *p, const char *bytes, size_t length)
     return true;
 }
 
-/* A new node at the end; NULL where there are too many. Its text is empty. */
+/* Appends a node with an empty text. NULL, with the error set, if there are too many. */
 static struct peer_reply *add_node(struct peer_parser *p, enum peer_type type) {
     if (p->count == p->limits.nodes_max) {
         parser_fail(p, "the reply has more elements than allowed");
@@ -126,7 +127,8 @@ static void resolve_texts(struct peer_parser *p) {
     }
 }
 
-/* A node is whole: so may be the aggregates around it, and the reply. */
+/* The last node is complete. Closes the aggregates that it completes, and the reply if there are no
+ * others. */
 static void close_node(struct peer_parser *p) {
     while (p->depth) {
         struct frame *top = &p->frames[p->depth - 1];
@@ -144,7 +146,7 @@ static void close_node(struct peer_parser *p) {
     resolve_texts(p);
 }
 
-/* The text from `start` to the end of the buffer becomes a node. */
+/* Makes a node of the text from `start` to the end of the buffer. */
 static bool add_text(struct peer_parser *p, enum peer_type type, size_t start) {
     struct peer_reply *node = add_node(p, type);
     if (!node) return false;
@@ -155,7 +157,7 @@ static bool add_text(struct peer_parser *p, enum peer_type type, size_t start) {
     return true;
 }
 
-/* The line that was read is no text of the reply. */
+/* Cuts off the line that was read, because no part of it is text of the reply. */
 static void drop_token(struct peer_parser *p) { p->text.length = p->token_start; }
 
 static bool add_integer(struct peer_parser *p, enum peer_type type, int64_t value) {
@@ -237,7 +239,7 @@ static bool is_big_number(struct slice words) {
     return true;
 }
 
-/* The line at token_start is whole, without its line end. */
+/* Reads the complete line at token_start, whose line end is cut off. */
 static bool read_line(struct peer_parser *p) {
     struct slice words = {p->text.bytes + p->token_start, p->text.length - p->token_start};
     if (!words.length) return parser_fail(p, "a line is empty");
@@ -277,7 +279,7 @@ static bool read_line(struct peer_parser *p) {
     }
 }
 
-/* False after an error; without one the line may still be incomplete. */
+/* False after an error. True does not mean that the line is complete. */
 static bool parse_line(struct peer_parser *p, const char **cursor, const char *end) {
     if (peer_parser_is_between(p) && **cursor == '\n') {
         (*cursor)++;
@@ -301,7 +303,7 @@ static bool parse_line(struct peer_parser *p, const char **cursor, const char *e
 static bool take_body(struct peer_parser *p, const char **cursor, const char *end) {
     size_t length = (size_t)(end - *cursor);
     if (length > p->body_left) length = (size_t)p->body_left;
-    /* The line end is looked at and not kept: a text of just the limit fits. */
+    /* The line end is checked but not kept, so a text of exactly the limit fits. */
     uint64_t kept = p->body_left > 2 ? p->body_left - 2 : 0;
     if (kept > length) kept = length;
     if (!append_text(p, *cursor, (size_t)kept)) return false;

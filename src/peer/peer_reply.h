@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Replies of another server, RESP2 and RESP3: bytes in any pieces become a typed tree.
  *
- * The other side is not trusted: what a reply may take is bounded by struct peer_limits, nothing
- * is set aside because a header announces it, and depth is bounded. One reply is held at a time.
+ * The other side is not trusted: struct peer_limits bounds a reply's memory, no memory is reserved
+ * for an announced length, and depth is bounded. The parser holds one reply at a time.
  */
 #ifndef EVENKEEL_PEER_PEER_REPLY_H
 #define EVENKEEL_PEER_PEER_REPLY_H
@@ -13,11 +13,13 @@
 #include "base/attributes.h"
 #include "base/string.h"
 
-/* Aggregates within each other at most; 6.2 itself needs four, a script's reply may need more. */
+/* The deepest nesting of aggregates. 6.2's own replies need four; a script's reply may need more.
+ */
 #define PEER_DEPTH_MAX 32
-/* A line (status, error, number, header) at most, its mark and line end included. */
+/* The longest line (status, error, number, header), with its first byte and its line end. */
 #define PEER_LINE_BYTES_MAX 65536
-/* What the parser keeps from one reply to the next of its text, and of its nodes. */
+/* The most memory that the parser keeps from one reply to the next: so much for texts, and as much
+ * for nodes. */
 #define PEER_KEPT_BYTES 65536
 
 enum peer_type {
@@ -35,18 +37,18 @@ enum peer_type {
     PEER_PUSH,       /* children; nobody asked for it */
 };
 
-/* A node of a reply. The nodes of a tree stand in one array, parents first: the first child of an
- * aggregate is the node behind it, the next sibling that of peer_reply_next. */
+/* A node of a reply. The nodes of a tree are in one array, parents first. The first child of an
+ * aggregate is the node behind it; peer_reply_next gives the next sibling. */
 struct peer_reply {
     enum peer_type type;
-    uint32_t nodes;    /* of this tree, itself included */
-    uint32_t children; /* direct ones; an aggregate's only */
-    bool verbatim;     /* a bulk that is meant to be read */
+    uint32_t nodes;    /* of the tree below this node, this node included */
+    uint32_t children; /* direct children; aggregates only */
+    bool verbatim;     /* a bulk that came as RESP3's verbatim text */
     union {
         int64_t integer;
         double real;
     };
-    struct slice text; /* empty where the type has none; a NUL does not follow */
+    struct slice text; /* empty if the type has none; not followed by a NUL */
 };
 
 struct peer_limits {
@@ -56,29 +58,29 @@ struct peer_limits {
 
 enum peer_parse_status {
     PEER_PARSE_INCOMPLETE, /* all bytes were taken; give more */
-    PEER_PARSE_READY,      /* a reply is whole; bytes behind it were not taken */
+    PEER_PARSE_READY,      /* a reply is complete; bytes after it were not taken */
     PEER_PARSE_ERROR,      /* peer_parser_error says why; nothing further is parsed */
 };
 
 struct peer_parser;
-/* `limits` is copied. What the parser holds is booked to `class`. */
+/* Creates a parser, whose memory is of `class`. `limits` is copied. */
 struct peer_parser *peer_parser_create(enum memory_class class, const struct peer_limits *limits);
 void peer_parser_free(struct peer_parser *p);
-/* Forgets a reply under way and an error: for a new connection. */
+/* Drops a partial reply and an error, for a new connection. */
 void peer_parser_reset(struct peer_parser *p);
-/* Takes bytes from *cursor on, and moves it over them; they need not be kept. The reply of an
- * earlier call is gone. Bare line feeds between replies are passed over (a primary that prepares
- * its answer sends them), attributes are dropped. */
+/* Takes bytes from `*cursor` on, and moves `*cursor` behind them; the parser copies what it needs.
+ * The reply of an earlier call is gone. Bare line feeds between replies are skipped, because a
+ * primary sends them while it prepares its answer. Attributes are dropped. */
 MUST_USE enum peer_parse_status peer_parse(struct peer_parser *p, const char **cursor,
                                            const char *end);
-/* The reply after PEER_PARSE_READY, until the next call of the parser; else NULL. */
+/* The reply after PEER_PARSE_READY, valid until the next call with the parser; else NULL. */
 const struct peer_reply *peer_parser_reply(const struct peer_parser *p);
-/* One sentence without the other side's bytes; NULL where nothing is wrong. */
+/* Why parsing failed: one sentence without bytes of the other side; NULL if it did not fail. */
 const char *peer_parser_error(const struct peer_parser *p);
-/* Nothing of a reply was taken yet. */
+/* Whether the parser is between two replies: no byte of the next one was taken. */
 bool peer_parser_is_between(const struct peer_parser *p);
 
-/* The first child (an aggregate with children only), and the node behind a tree. */
+/* The first child of an aggregate that has children; and the node behind a node's tree. */
 static inline const struct peer_reply *peer_reply_first(const struct peer_reply *reply) {
     return reply + 1;
 }

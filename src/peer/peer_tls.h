@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * TLS for programs that connect to servers (the tools): what their command lines say of it.
+ * TLS for programs that connect to servers (the tools): the options of their command lines.
  */
 #ifndef EVENKEEL_PEER_PEER_TLS_H
 #define EVENKEEL_PEER_PEER_TLS_H
@@ -10,7 +10,7 @@
 
 struct connection_transport;
 
-/* NULL = not given. All zero is what a command line without any of the words says. */
+/* The options of a command line. NULL = the option was not given; all zero = none was. */
 struct peer_tls {
     bool enabled;                     /* --tls */
     bool insecure;                    /* --insecure: the server's certificate is not checked */
@@ -21,9 +21,9 @@ struct peer_tls {
     const char *ciphersuites;         /* --tls-ciphersuites: TLS 1.3 */
 };
 
-/* Before the first connection, once; files are read. False with a reason. Where TLS is not enabled
- * it does nothing. */
+/* Prepares TLS, and reads the files that the options name. To be called once, before the first
+ * connection. False with a reason. Does nothing if TLS is not enabled. */
 MUST_USE bool peer_tls_open(const struct peer_tls *tls, char *reason, size_t reason_size);
-/* For struct peer_address; NULL, a plain socket, where TLS is not enabled. */
+/* The transport for struct peer_address; NULL (a plain socket) if TLS is not enabled. */
 const struct connection_transport *peer_tls_transport(const struct peer_tls *tls);
 #endif

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Replies passed over.
+ * Replies that are passed over without being stored.
  *
- * A reply is a number of parts: one, or an aggregate's head and its members, which count as soon
- * as the head is read. A part is passed over by its first line and, of a bulk, its length. So depth
- * costs nothing.
+ * A reply is a number of parts: a single value is one part; an aggregate's head is one part, and
+ * each of its members is another, counted as soon as the head is read. A part ends with its first
+ * line, and a bulk with the announced number of bytes after that line. So nesting costs no memory.
  *
- * Invariant: `kind` is 0 exactly between two parts, `parts_left` between two replies, and
- * `body_left` is above 0 only within a bulk, whose line end is counted in it.
+ * Invariant: `kind` is 0 exactly between two parts, `parts_left` is 0 exactly between two replies,
+ * and `body_left` is above 0 only within a bulk; it counts the bulk's line end, too.
  */
 #include "peer/reply_scan.h"
 
-/* No server sends more bytes in a bulk or members in an aggregate; sums of less do not overflow. */
+/* More bytes in a bulk, or members in an aggregate, than any server sends; sums of smaller counts
+ * do not overflow. */
 #define COUNT_MAX (UINT64_C(1) << 48)
 
-/* Returns what the reply is when that was its last part, else SCANNED_NONE. */
+/* Returns what the whole reply is if this was its last part, else SCANNED_NONE. */
 static enum scanned end_part(struct reply_scanner *s, enum scanned what) {
     s->kind = 0;
     if (what == SCANNED_ERROR || what == SCANNED_OOM) s->failed = what;
@@ -29,7 +30,7 @@ static enum scanned end_error(struct reply_scanner *s) {
 }
 
 static enum scanned begin_members(struct reply_scanner *s, uint64_t members) {
-    if (s->kind == '|') { /* stands before a part and is none */
+    if (s->kind == '|') { /* an attribute's head is not a part of the reply */
         s->parts_left += members;
         s->kind = 0;
         return SCANNED_NONE;
@@ -39,7 +40,7 @@ static enum scanned begin_members(struct reply_scanner *s, uint64_t members) {
     return end_part(s, SCANNED_OK);
 }
 
-/* At the end of a part's first line. */
+/* Called at the end of a part's first line. */
 static enum scanned end_line(struct reply_scanner *s) {
     switch (s->kind) {
     case '$':
@@ -67,7 +68,7 @@ static void note_error(struct reply_scanner *s, const char *bytes, size_t length
     }
 }
 
-/* Takes bytes of a line, its end included where it is there; returns whether it is. */
+/* Reads bytes of a line. Returns true if the line's end was among them. */
 static bool scan_line(struct reply_scanner *s, const char **at, const char *end) {
     const char *from = *at, *p = from;
     uint64_t number = s->number;

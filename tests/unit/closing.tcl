@@ -337,6 +337,19 @@ start_server {tags {closing} overrides {hz 1}} {
     }
 }
 
+# A client that sends those commands, the first of which waits; VALUE in them is `size` bytes.
+proc waiting_client {size commands} {
+    set client [raw_client]
+    $client write [commands {select 9}]
+    assert_equal "+OK\r\n" [$client raw_read 5] ;# unread, it would reset the connection
+    set value [string repeat x $size]
+    $client write [commands {*}[string map [list VALUE $value] $commands]]
+    wait_for_condition 200 10 {[s blocked_clients] == 1} else {
+        fail "it does not wait"
+    }
+    return $client
+}
+
 start_server {tags {closing}} {
     # The end of the connection stands behind more than the socket holds.
     foreach {name size commands} {
@@ -346,31 +359,20 @@ start_server {tags {closing}} {
         {a transaction} 300000 {{blpop nokey 0} multi {set k VALUE} {set k VALUE} exec}
     } {
         test "A client that waits and goes is seen to be gone: behind its wait, $name" {
-            set client [raw_client]
-            $client write [commands {select 9}]
-            assert_equal "+OK\r\n" [$client raw_read 5] ;# unread, it would reset the connection
-            set value [string repeat x $size]
-            $client write [commands {*}[string map [list VALUE $value] $commands]]
-            wait_for_condition 200 10 {[s blocked_clients] == 1} else {
-                fail "it does not wait"
-            }
+            set client [waiting_client $size $commands]
             $client close
             await_clients 1
             assert_equal 0 [r exists k]
         }
 
         test "A client that waits and stays goes on: behind its wait, $name" {
-            set client [raw_client]
-            $client write [commands {select 9}]
-            assert_equal "+OK\r\n" [$client raw_read 5] ;# unread, it would reset the connection
-            set value [string repeat x $size]
-            $client write [commands {*}[string map [list VALUE $value] $commands]]
+            set before [s total_net_input_bytes]
+            set client [waiting_client $size $commands]
             $client write [commands {append k end} {blpop nokey2 0} {append k END} {strlen k}]
             $client flush
-            wait_for_condition 200 10 {[s blocked_clients] == 1} else {
-                fail "it does not wait"
+            wait_for_condition 400 10 {[s total_net_input_bytes] > $before + $size} else {
+                fail "it is not read while it waits"
             }
-            after 50
             r rpush nokey a
             wait_for_condition 400 10 {[s blocked_clients] == 1 && [r exists k]
                                        && [r getrange k -3 -1] eq "end"} else {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The id stands in a note of type NT_GNU_BUILD_ID, in a segment that the system loads with the
- * program (gABI, "Note Section"; the linker's option --build-id).
+ * The program's build id, from its ELF note.
+ *
+ * The linker's option --build-id writes the id into a note of type NT_GNU_BUILD_ID. The note is in
+ * a segment that the system loads with the program (gABI, "Note Section").
  */
 #include "process/build_id.h"
 
@@ -25,7 +27,8 @@ static void print_id(const unsigned char *bytes) {
     }
 }
 
-/* Whether the segment's notes have the id; it is then in `text`. */
+/* Searches the notes of a segment for the id. Returns true if the id was found; it is then in
+ * `text`. */
 static bool search_notes(const char *at, size_t left) {
     while (left >= sizeof(ElfW(Nhdr))) {
         ElfW(Nhdr) note;
@@ -45,7 +48,8 @@ static bool search_notes(const char *at, size_t left) {
     return false;
 }
 
-/* dl_iterate_phdr tells of the program first: others are not looked at. */
+/* dl_iterate_phdr calls this for the program first. The result 1 ends the iteration, so that no
+ * library is searched. */
 static int search_program(struct dl_phdr_info *program, size_t size, void *argument) {
     for (int i = 0; i < program->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &program->dlpi_phdr[i];

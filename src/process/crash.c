@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The crash report.
  *
- * It is made in the process that is broken, so it goes from what needs least to what needs most:
- * the fault, the stack, registers, the running command and its client, the last lines of the log,
- * the list of clients, INFO, which allocates, and the memory test. A second fault on the way ends
- * the process at once (io/signals, base/panic), and what is written by then stands in the log:
- * each line is written when it is known. Nothing before INFO takes a lock or allocates. What lies
- * where a register or an argument points is read only if the system says that it can be: a stack
- * that has overflown points at nothing, and a command may have freed what it was given.
+ * The report is made inside the broken process. Its parts are therefore ordered by what they need,
+ * the least first: the fault, the stack, the registers, the running command and its client, the
+ * last lines of the log, the list of clients, INFO, and the memory test. A second fault during the
+ * report ends the process at once (io/signals, base/panic). Each line is written as soon as it is
+ * known, so that the log keeps the lines before a second fault. No part before INFO takes a lock or
+ * allocates. Memory at the address in a register or an argument is read only if the system says
+ * that it is readable, because an overflown stack points outside of all mappings, and a command may
+ * have freed its arguments.
  *
- * The memory test stops the other threads for good, so it comes last. The allocator's own thread
- * cannot be stopped so, and would find its memory changed: it is ended before.
+ * The memory test comes last, because it stops the other threads for good. The allocator's own
+ * thread cannot be stopped in that way; it is ended before the test, because it would find its
+ * memory changed.
  *
- * The end: a signal is raised again with its default action, a panic aborts; with use-exit-on-panic
- * the process exits instead, without a core file.
+ * After the report a signal is raised again with its default action, and a panic aborts. With
+ * use-exit-on-panic a panic exits instead, without a core file.
  */
 #include "process/crash.h"
 
@@ -33,7 +35,7 @@
 #include "process/report_line.h"
 #include "process/stack_trace.h"
 
-/* The report's time limit (io/signals) has room for it several times over. */
+/* The time limit of the whole report (io/signals) is several times as long. */
 #define MEMORY_TEST_SECONDS 10
 #define RECENT_LINES 32
 #define RECENT_LINE_BYTES 200
@@ -60,8 +62,8 @@ void crash_register(void) {
 
 /* ---- the last lines of the log ---- */
 
-/* Hears each line, from any thread. Two threads a whole round apart may mix in one place: then a
- * line of the report is torn, no more. */
+/* The log calls this for each line, from any thread. Two threads that are a whole round of `recent`
+ * apart may write to one place at the same time; the only effect is a torn line in the report. */
 void crash_note_line(const char *line, size_t length) {
     if (atomic_load_explicit(&reporting, memory_order_relaxed)) return;
     unsigned at = atomic_fetch_add_explicit(&recent_next, 1, memory_order_relaxed) % RECENT_LINES;
@@ -116,13 +118,14 @@ static void report_register_values(const ucontext_t *context) {
 static void report_register_values(const ucontext_t *context) {}
 #endif
 
-/* Reads the stack as it lies there, which the address sanitizer would call a fault. */
+/* Reads the words of the stack without regard to the variables in it, which the address sanitizer
+ * would report. */
 __attribute__((no_sanitize("address"))) static void report_registers(const ucontext_t *context) {
     log_raw(LOG_LEVEL_WARNING, "\n------ REGISTERS ------\n");
     report_register_values(context);
     uintptr_t stack = stack_trace_pointer(context);
     if (!stack || stack % sizeof(void *) || !signals_can_read((const void *)stack)) return;
-    /* Behind the stack pointer's page there may be nothing. */
+    /* The next page may not be mapped. */
     const uintptr_t *words = (const uintptr_t *)stack;
     for (int i = 0; i < STACK_WORDS_SHOWN; i++) {
         uintptr_t at = stack + (size_t)i * sizeof(*words);
@@ -188,7 +191,7 @@ static void report_rest(const ucontext_t *context) {
             ": please report the crash with all of the above.\n\n");
 }
 
-/* A second one in the midst of a report says no more than its own line. */
+/* A panic during a report adds no report of its own; base/panic has logged its line. */
 void crash_on_panic(const char *title, const char *detail, const char *file, int number) {
     if (signals_report_begin() && log_enabled) {
         report_begin();

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The host's settings.
  *
- * Three of them spoil a server's day, and none shows before the day has come: a queue of
- * connections that the kernel cuts shorter than the option says, memory that it does not lend to
- * a forking process, and huge pages, of which a child's first write copies 2 MiB. Each gets
- * one line at start: what will happen, and what to do.
+ * Three settings of the host harm a server, and show only under load: net.core.somaxconn, which
+ * cuts the queue of connections shorter than the option says; vm.overcommit_memory, by which the
+ * kernel may refuse a fork; and transparent huge pages, of which 2 MiB are copied at the first
+ * write after a fork. The server logs a line for each at start, which says what will happen and
+ * what to do.
  */
 #include "process/host.h"
 
@@ -23,7 +24,8 @@
 #define OVERCOMMIT_FILE "/proc/sys/vm/overcommit_memory"
 #define HUGE_PAGES_FILE "/sys/kernel/mm/transparent_hugepage/enabled"
 
-/* Of Linux 6.18: switched off but where they were asked for. */
+/* A flag of Linux 6.18 and later: huge pages are switched off except in memory for which the
+ * process asked for them (madvise). */
 #define EXCEPT_ADVISED (1UL << 1)
 
 static bool disable_thp, heap_huge_pages;
@@ -33,12 +35,13 @@ static char *ignored_warnings;
 
 static bool apply_thp(const struct option_row *row, char *reason, size_t reason_size) {
     unsigned long off = disable_thp ? 1 : 0;
-    /* Refused where the kernel has no such pages: then there is nothing to switch off. */
+    /* The call fails if the kernel has no huge pages; there is then nothing to switch off. */
     if (!heap_huge_pages) {
         prctl(PR_SET_THP_DISABLE, off, 0UL, 0UL, 0UL);
         return true;
     }
-    /* Older kernels have all or none. */
+    /* Kernels before 6.18 refuse the flag. Huge pages then stay on for the whole process, because
+     * those of the heap are wanted. */
     if (!off || prctl(PR_SET_THP_DISABLE, 1UL, EXCEPT_ADVISED, 0UL, 0UL) != 0)
         prctl(PR_SET_THP_DISABLE, 0UL, 0UL, 0UL, 0UL);
     return true;
@@ -64,7 +67,8 @@ void host_open(void) {
 
 /* ---- warnings ---- */
 
-/* The first bytes of a file of the system; false where it is not there. */
+/* Reads the first line of a file of /proc or /sys, cut to `size` - 1 bytes. Returns false if the
+ * file cannot be read or is empty. */
 static bool read_setting(const char *path, char *text, size_t size) {
     int fd = system_open(path, O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0) return false;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The line number programs of DWARF 2 to 5 (DWARF 5, section 6.2 "Line Number Information").
  *
- * .debug_line is a row of units. A unit is a header, which names folders and files, and a program
- * for a small machine, whose registers are an address, a file and a line. The program's rows rise
- * in address within a sequence: a row's line is that of all addresses from its own up to the next
- * row's. So each pair of neighbours is a range, and is looked up among the wanted addresses, which
- * are sorted. File names are looked for only where a range has been hit.
+ * .debug_line is a series of units. A unit is a header, which names folders and files, and a
+ * program for a small machine, whose registers are an address, a file and a line. The program
+ * produces rows, whose addresses rise within a sequence. A row's line holds for all addresses from
+ * the row's own up to the next row's, so each pair of neighbouring rows is a range. Each range is
+ * looked up among the wanted addresses, which are sorted. File names are searched only for a range
+ * that contains a wanted address.
  *
  * Invariants
  * 1. A reader never passes its end: a read beyond it yields 0, and marks the reader as bad.
- * 2. Every turn of a loop over the sections' bytes takes a byte at least, or ends the loop.
- * 3. A text that is handed out ends by a NUL within its section.
+ * 2. Every turn of a loop over the sections' bytes takes at least one byte, or ends the loop.
+ * 3. A text that line_table_find returns ends with a NUL within its section.
  *
- * Not here: machines that issue several operations an instruction (VLIW), whose units are passed
- * over, and compressed sections.
+ * Not here: units for machines that issue several operations an instruction (VLIW), which are
+ * skipped, and compressed sections.
  */
 #include "process/line_table.h"
 
@@ -57,7 +58,7 @@ struct unit {
     unsigned version, offset_bytes;
     unsigned step, line_range, opcode_base;
     int line_base;
-    const uint8_t *operands; /* how many each standard opcode has, from opcode 1 on */
+    const uint8_t *operands; /* the number of operands of each standard opcode, from opcode 1 on */
 };
 
 struct row {
@@ -81,7 +82,8 @@ static const uint8_t *reader_take(struct reader *r, uint64_t length) {
     return r->at - length;
 }
 
-/* A number of 1 to 8 bytes, lowest first: the byte order of the processors that we run on. */
+/* Takes a number of 1 to 8 bytes, the lowest byte first, which is the byte order of all supported
+ * processors. */
 static uint64_t take_number(struct reader *r, unsigned length) {
     uint64_t number = 0;
     const uint8_t *bytes = length <= sizeof(number) ? reader_take(r, length) : NULL;
@@ -92,7 +94,7 @@ static uint64_t take_number(struct reader *r, unsigned length) {
     return number;
 }
 
-/* LEB128: bits above 64 are dropped. */
+/* Takes a number in LEB128; bits above the 64th are dropped. */
 static uint64_t take_leb(struct reader *r, bool is_signed) {
     uint64_t number = 0;
     for (unsigned shift = 0;; shift += 7) {
@@ -124,7 +126,7 @@ static const char *text_at(const struct line_section *section, uint64_t offset) 
 
 /* ---- names ---- */
 
-/* One value of an entry of DWARF 5: a text, or a number. */
+/* Takes one value of an entry of DWARF 5, and stores it as a text or as a number, by its form. */
 static void take_value(const struct unit *u, struct reader *r, uint64_t form, const char **text,
                        uint64_t *number) {
     switch (form) {
@@ -144,7 +146,8 @@ static void take_value(const struct unit *u, struct reader *r, uint64_t form, co
     }
 }
 
-/* Passes a table of folders or files of DWARF 5, and takes its entry `wanted` on the way. */
+/* Reads a whole table of folders or files of DWARF 5, and stores the path and folder of its entry
+ * `wanted`. */
 static void take_entries(const struct unit *u, struct reader *r, uint64_t wanted, const char **path,
                          uint64_t *folder) {
     unsigned columns = (unsigned)take_number(r, 1);
@@ -171,11 +174,12 @@ static void name_of_version_5(const struct unit *u, uint64_t file, struct line_p
     uint64_t folder = 0, unused = 0;
     take_entries(u, &r, UINT64_MAX, &none, &unused);
     take_entries(u, &r, file, &place->file, &folder);
-    /* Folder 0 is where the compiler ran: names stay relative to it. */
+    /* Folder 0 is the one in which the compiler ran; names stay relative to it. */
     if (place->file && folder) take_entries(u, &folders, folder, &place->folder, &unused);
 }
 
-/* Up to DWARF 4: texts, the last one empty; files count from 1, and folder 0 is the compiler's. */
+/* Finds a name in the tables of DWARF 2 to 4: a series of texts, which an empty one ends. Files
+ * count from 1, and folder 0 is the one in which the compiler ran. */
 static void name_of_version_4(const struct unit *u, uint64_t file, struct line_place *place) {
     struct reader r = u->names, folders = u->names;
     const char *text;
@@ -204,8 +208,8 @@ static void name_place(const struct unit *u, const struct row *row, struct line_
 
 /* ---- the program ---- */
 
-/* The line of `from` is that of the addresses up to `to`. A sequence at 0 is of a function that the
- * linker has left out. */
+/* Gives the line of `from` to the wanted places in [from, to). A sequence that begins at address 0
+ * is skipped, because it describes a function that the linker has dropped. */
 static void note_range(const struct unit *u, struct search *s, const struct row *from,
                        uint64_t to) {
     size_t low = 0, high = s->count;
@@ -223,7 +227,7 @@ static void note_range(const struct unit *u, struct search *s, const struct row 
     }
 }
 
-/* Returns true at the end of a sequence. */
+/* Runs one extended instruction; returns true at the end of a sequence. */
 static bool run_extended(struct reader *r, struct row *now) {
     uint64_t length = take_unsigned(r);
     const uint8_t *bytes = reader_take(r, length);
@@ -277,7 +281,7 @@ static void run_unit(const struct unit *u, struct search *s) {
 
 /* ---- units ---- */
 
-/* False where the unit is of a kind that is not known here. */
+/* Reads a unit's header. Returns false if its version or its form is not supported. */
 static bool read_header(struct unit *u, struct reader *r) {
     u->version = (unsigned)take_number(r, 2);
     if (u->version < 2 || u->version > 5) return false;

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Memory tests.
  *
- * A crash that makes no sense is now and then the memory's fault. Four passes look for the faults
+ * Some crashes without an explanation are caused by broken memory. The passes look for the faults
  * that memory has:
  *
- *   address   each word holds its own address: lines that are stuck or short-circuited make two
- *             places one, and the later write shows in the earlier place
- *   ones and zeros   all bits set, all cleared, and every second bit both ways: cells that
- *             do not take a value, or take their neighbour's
- *   walking   a single bit through all 64 places: data lines
- *   random    words of a generator, then their complement: what depends on the pattern
+ *   address           Each word holds its own address. Address lines that are stuck or shorted map
+ *                     two places onto one, and the later write shows in the earlier place.
+ *   ones and zeros    All bits are set, then cleared; in the next pass every second bit. This finds
+ *   every second bit  cells that do not take a value, or that take their neighbour's.
+ *   walking bit       A single bit goes through all 64 places. This finds faulty data lines.
+ *   random            Words of a generator, then their complement. This finds faults that depend
+ *                     on the pattern.
  *
- * A pass writes everything before it reads, so that caches have to write back and fetch again
- * where the memory is larger than they are.
+ * A pass writes all words before it reads the first, so that caches must write back and fetch again
+ * if the tested memory is larger than they are.
  *
- * The test of a running process goes page by page, keeping the page's contents in registers and on
- * the stack. While a page is under test nothing but that loop may run: invariants of test_page are
- *  1. it calls nothing, since the page may hold what a call needs (the tables of the dynamic
- *     linker, the C library's data);
- *  2. all accesses are volatile, so that the compiler makes no memcpy of them, and none is left
- *     out;
- *  3. the mapping that holds the stack it runs on is never tested;
- *  4. nor is the page where the kernel notes the thread's processor (rseq(2), which glibc 2.35 and
- *     later ask for): it writes there, and ends a process that has something else there, whenever
- *     the thread goes on after it was off its processor.
- * Pages that are not in memory are passed over: to touch them would take memory.
+ * The test of a running process goes page by page, and keeps the page's contents on the stack.
+ * While a page is under test no other code may run. Invariants of test_page:
+ *  1. It calls no function, because the page may hold data that a call needs (the tables of the
+ *     dynamic linker, the C library's data).
+ *  2. All accesses are volatile, so that the compiler turns none into memcpy and drops none.
+ *  3. The mapping that holds the running stack is never tested.
+ *  4. The page in which the kernel notes the thread's processor (rseq(2), used by glibc 2.35 and
+ *     later) is never tested. The kernel writes there whenever the thread resumes on a processor,
+ *     and ends a process whose record is not valid.
+ * Pages that are not in memory are skipped, because touching them would take memory.
  */
 #include "process/memory_test.h"
 
@@ -49,7 +49,7 @@
 
 /* ---- passes over all words ---- */
 
-/* What a pass writes at a place. */
+/* Returns the word that a pass writes at a place. */
 typedef uint64_t pattern_function(const volatile uint64_t *word, size_t index, uint64_t parameter);
 
 static uint64_t pattern_address(const volatile uint64_t *word, size_t index, uint64_t parameter) {
@@ -64,7 +64,7 @@ static uint64_t pattern_walk(const volatile uint64_t *word, size_t index, uint64
     return ((uint64_t)1 << (index % 64)) ^ parameter;
 }
 
-/* splitmix64 (Steele, Lea and Flood 2014), of the place. */
+/* Returns the word of splitmix64 (Steele, Lea and Flood 2014) with the number `index`. */
 static uint64_t pattern_random(const volatile uint64_t *word, size_t index, uint64_t parameter) {
     uint64_t x = parameter + (uint64_t)index * 0x9e3779b97f4a7c15u;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -120,8 +120,8 @@ int memory_test_run(const char *text) {
         return 1;
     }
     size_t bytes = (size_t)megabytes * MEGABYTE;
-    /* Filled in at once: a machine that has less shows it here, and not in the middle: it refuses
-     * what is more than it has at all, and ends the process for more than is free. */
+    /* MAP_POPULATE takes all memory now, so that a lack of it shows here and not in the middle of a
+     * pass: the kernel refuses more than the machine has, and ends the process if less is free. */
     void *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (block == MAP_FAILED) {
@@ -149,7 +149,7 @@ int memory_test_run(const char *text) {
 
 /* ---- this process' own memory ---- */
 
-/* A line of /proc/self/maps, as far as it is needed. */
+/* The addresses of a line of /proc/self/maps. */
 struct region {
     uintptr_t begin, end;
 };
@@ -157,7 +157,7 @@ struct region {
 
 static struct region regions[REGIONS_MAX];
 static size_t region_count;
-static bool regions_missed; /* there are more */
+static bool regions_missed; /* the process has more regions than `regions` holds */
 
 static bool take_hex(const char **text, uintptr_t *value) {
     const char *start = *text;
@@ -172,7 +172,8 @@ static bool take_hex(const char **text, uintptr_t *value) {
     }
 }
 
-/* "7f00-7f80 rw-p ...": keeps what is the process' own and can be written, but the stack in use. */
+/* Takes a line such as "7f00-7f80 rw-p ...". Keeps the region if it is private and writable and
+ * does not hold the running stack. */
 static void keep_region(const char *line) {
     struct region r;
     uintptr_t here = (uintptr_t)&r;
@@ -199,13 +200,14 @@ static void find_regions(void) {
             keep_region(line);
         }
         kept = strlen(line);
-        if (kept == sizeof(text) - 1) kept = 0; /* no line of the system's is so long */
+        if (kept == sizeof(text) - 1) kept = 0; /* no line of the file is so long */
         memmove(text, line, kept);
     }
     if (fd >= 0) close(fd);
 }
 
-/* Writes `pattern` and its complement over the page, reading back each; the number of faults. */
+/* Writes `pattern` and then its complement over the page, and reads each back. Returns the number
+ * of words that read back wrong. */
 static inline __attribute__((always_inline)) size_t try_pattern(volatile uint64_t *page,
                                                                 uint64_t pattern) {
     size_t faults = 0;
@@ -216,7 +218,8 @@ static inline __attribute__((always_inline)) size_t try_pattern(volatile uint64_
     return faults;
 }
 
-/* Calls nothing: see above. */
+/* Tests one page, and returns the number of words that read back wrong. Calls no function
+ * (invariant 1). */
 __attribute__((noinline)) static size_t test_page(volatile uint64_t *page) {
     volatile uint64_t kept[PAGE_WORDS];
     size_t faults = 0;
@@ -231,7 +234,7 @@ __attribute__((noinline)) static size_t test_page(volatile uint64_t *page) {
 }
 
 #if __has_include(<sys/rseq.h>) && __has_builtin(__builtin_thread_pointer)
-#define KERNELS_PLACE_BYTES 256 /* 32 now; it grows with the kernel */
+#define KERNELS_PLACE_BYTES 256 /* the record has 32 bytes now; later kernels may extend it */
 static bool is_the_kernels(uintptr_t page) {
     uintptr_t place = (uintptr_t)__builtin_thread_pointer() + (uintptr_t)__rseq_offset;
     return place < page + PAGE_BYTES && place + KERNELS_PLACE_BYTES > page;
@@ -240,7 +243,8 @@ static bool is_the_kernels(uintptr_t page) {
 static bool is_the_kernels(uintptr_t page) { return false; }
 #endif
 
-/* The system's pages may be larger than ours. */
+/* Returns whether the page is in memory. The system's pages may be larger than PAGE_BYTES; mincore
+ * takes the address of one of them. */
 static bool is_in_memory(uintptr_t page, uintptr_t system_bytes) {
     unsigned char state;
     void *start = (void *)(page - page % system_bytes);
@@ -255,7 +259,7 @@ struct memory_test_own memory_test_own(int seconds_max) {
     own.complete = !regions_missed;
     bool late = false;
     sigfillset(&all);
-    sigdelset(&all, SIGALRM); /* ends a report that takes too long */
+    sigdelset(&all, SIGALRM); /* the signal ends a report that takes too long */
     sigdelset(&all, SIGSEGV);
     sigprocmask(SIG_BLOCK, &all, &before);
     int64_t until = clock_monotonic_nsec() + (int64_t)seconds_max * 1000000000;

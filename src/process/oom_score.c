@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The out-of-memory score.
  *
- * /proc/self/oom_score_adj takes -1000 (never) to 1000 (first of all). `relative` adds the role's
- * value to what the process had at start, `absolute` sets it. Lowering it below what it was at
- * start needs privileges: then the change of an option is refused and everything stays as it was.
- * As in 6.2, "no" leaves the score that is set.
+ * /proc/self/oom_score_adj takes -1000 (the process is never killed) to 1000 (it is killed first).
+ * `relative` adds the role's value to the score that the process had at start; `absolute` sets the
+ * score to the role's value. Lowering the score below that of the start needs privileges. Without
+ * them the change of the option is refused, and the score and the option keep their values. As in
+ * 6.2, "no" leaves the score as it is.
  */
 #include "process/oom_score.h"
 
@@ -18,7 +19,7 @@
 
 #define SCORE_FILE "/proc/self/oom_score_adj"
 #define SCORE_MAX 1000
-#define VALUE_MAX 2000 /* as 6.2 */
+#define VALUE_MAX 2000 /* as in 6.2 */
 
 enum oom_mode { MODE_NO, MODE_RELATIVE, MODE_ABSOLUTE };
 
@@ -75,7 +76,7 @@ void oom_score_restore(void) {
 
 /* ---- options ---- */
 
-/* The row's context is the sentence of its failure. */
+/* The row's context is the error text for a failure. */
 static bool apply_now(const struct option_row *row, char *reason, size_t reason_size) {
     if (!opened || oom_score_apply(role_now)) return true;
     snprintf(reason, reason_size, "%s", (const char *)row->context);

@@ -7,7 +7,7 @@
 
 void report_line_write(void (*write)(const char *text), const char *format, va_list arguments) {
     char text[REPORT_LINE_BYTES_MAX];
-    size_t most = sizeof(text) - 2; /* the line end and the NUL come behind */
+    size_t most = sizeof(text) - 2; /* without the line end and the NUL */
     int length = vsnprintf(text, most + 1, format, arguments);
     if (length < 0) return;
     size_t end = (size_t)length < most ? (size_t)length : most;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Restart.
  *
- * The process stays, the program is executed anew: a supervisor sees the same pid. All descriptors
- * but the three standard ones are close-on-exec. What a process hands on otherwise is set back to
- * what it was at start: working directory (arguments may name files relative to it), score,
- * processors, the watchdog's timer.
+ * The process executes its program again, so that a supervisor sees the same pid. All descriptors
+ * except the three standard ones are close-on-exec. Other state that exec keeps is set back to its
+ * value at start: the working directory (arguments may name files relative to it), the
+ * out-of-memory score, the processors. The watchdog's timer is stopped.
  */
 #include "process/restart.h"
 

@@ -4,19 +4,19 @@
  *     /usr/bin/redis-server(debug_sleep+0x8c)[0x55a7f3d5a0cc] at src/server/debug.c:210
  *     /usr/bin/redis-server(command_debug+0x5e)[0x55a7f3d5946e] {debugCommand} at ...
  *
- * Function names come from the program's own symbol table, read from its file: dladdr knows only
- * exported names, and most functions here are static. File and line come from the same file's
- * debugging information, by process/line_table, for the program's own frames; a stripped program
- * has none. They stand behind all that traces of Redis 6.2 have, so that scripts read these as
- * well.
+ * Function names come from the symbol table in the program's file, because dladdr knows only
+ * exported names, and most functions are static. For the program's own frames the file and the line
+ * come from the debugging information in the same file, by process/line_table; a stripped program
+ * has none. A line of a trace begins with the text that Redis 6.2 writes, and the file and line
+ * follow it, so that scripts that read traces of 6.2 read these, too.
  *
- * The mark in braces stands at the frame of the running command's handler, and nowhere where that
- * frame was not found: it tells at a glance which command held the server up. It has the form in
- * which traces of Redis 6.2 name handlers, <name>Command, since that is what people and scripts
- * search logs for.
+ * The mark in braces stands at the frame of the running command's handler; a trace without that
+ * frame has no mark. The mark shows which command blocked the server. It has the form
+ * <name>Command, because traces of Redis 6.2 name handlers so, and users and scripts search logs
+ * for that form.
  *
- * Invariant: nothing here allocates or takes a lock that this program's own code holds while it
- * runs; the dynamic linker's lock is recursive and no thread here loads libraries.
+ * Invariant: no function of this file allocates, or takes a lock that the program's own code may
+ * hold. The dynamic linker's lock is recursive, and no thread of the program loads libraries.
  */
 #include "process/stack_trace.h"
 
@@ -43,7 +43,7 @@
 #define MARK_BYTES_MAX 64
 #define PLACE_BYTES_MAX 256
 
-_Static_assert(FRAMES_MAX <= LINE_TABLE_PLACES_MAX, "all of a trace are looked up at once");
+_Static_assert(FRAMES_MAX <= LINE_TABLE_PLACES_MAX, "all frames of a trace are looked up at once");
 
 static void (*writer)(const char *text);
 static const char *executable = "";
@@ -58,11 +58,11 @@ __attribute__((format(printf, 1, 2))) static void write_line(const char *format,
 
 /* ---- the program's symbols ---- */
 
-/* The program's file, as far as it is needed. */
+/* The program's file and the parts of it that a trace needs. */
 struct program {
     const char *bytes;
     size_t size;
-    const char *base; /* where it stands in memory */
+    const char *base; /* where the program is loaded */
     const Elf64_Sym *symbols;
     size_t symbol_count;
     const char *names;
@@ -70,7 +70,7 @@ struct program {
     struct line_table lines;
 };
 
-/* A section's bytes; NULL where they are not in the file as they are. */
+/* Returns a section's bytes; NULL if the file does not hold them, or holds them compressed. */
 static const void *section_bytes(const struct program *p, const Elf64_Shdr *s) {
     if (s->sh_type == SHT_NOBITS || s->sh_flags & SHF_COMPRESSED || s->sh_offset > p->size ||
         s->sh_size > p->size - s->sh_offset)
@@ -78,7 +78,7 @@ static const void *section_bytes(const struct program *p, const Elf64_Shdr *s) {
     return p->bytes + s->sh_offset;
 }
 
-/* The table of sections; NULL where the file is of another form. */
+/* Returns the table of sections; NULL if the file is not a valid ELF file of 64 bits. */
 static const Elf64_Shdr *program_sections(const struct program *p, const Elf64_Ehdr *header) {
     if (p->size < sizeof(*header) || memcmp(header->e_ident, ELFMAG, SELFMAG) ||
         header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_shoff > p->size ||
@@ -88,7 +88,7 @@ static const Elf64_Shdr *program_sections(const struct program *p, const Elf64_E
     return (const void *)(p->bytes + header->e_shoff);
 }
 
-/* Finds the symbol table; none where the program was stripped. */
+/* Finds the symbol table. A stripped program has none. */
 static void program_find_symbols(struct program *p, const Elf64_Shdr *sections, unsigned count) {
     for (unsigned i = 0; i < count; i++) {
         const Elf64_Shdr *s = &sections[i];
@@ -148,7 +148,8 @@ static void program_close(struct program *p) {
     if (p->bytes) munmap((void *)(uintptr_t)p->bytes, p->size);
 }
 
-/* The function that holds `address` (as in the file); NULL where there is none. */
+/* Returns the name of the function that contains `address` (an address in the file), and the offset
+ * in it; NULL if no function does. */
 static const char *program_function(const struct program *p, size_t address, size_t *offset) {
     for (size_t i = 0; i < p->symbol_count; i++) {
         const Elf64_Sym *s = &p->symbols[i];
@@ -163,14 +164,15 @@ static const char *program_function(const struct program *p, size_t address, siz
 
 /* ---- frames ---- */
 
-/* `back` is 1 where the frame is a return address: the call stands before it, and behind a call
- * that never returns the next function may begin. */
+/* `back` is 1 if `address` is a return address. The call is then looked up one byte before it,
+ * because the next function may begin right after a call that never returns. */
 struct frame {
     void *address;
     size_t back;
 };
 
-/* " {getCommand}" where the function that begins at `start` is the running command's handler. */
+/* Writes " {getCommand}" into `mark` if the function that begins at `start` is the running
+ * command's handler, else an empty text. */
 static void mark_of(const char *start, char *mark, size_t size) {
     char name[NAME_BYTES_MAX];
     *mark = 0;
@@ -178,7 +180,7 @@ static void mark_of(const char *start, char *mark, size_t size) {
         snprintf(mark, size, " {%sCommand}", name);
 }
 
-/* " at src/exec/run.c:123"; nothing where the line is not known. */
+/* Writes " at src/exec/run.c:123" into `text`, or an empty text if the line is not known. */
 static void line_of(const struct line_place *place, char *text, size_t size) {
     *text = 0;
     if (place->line)
@@ -211,7 +213,8 @@ static void write_frame(const struct program *p, const struct frame *f,
         write_line("%s(+0x%zx)[%p]%s", file, in_file + f->back, f->address, at);
 }
 
-/* Where the frame's instruction stands in the program's file; 0 for a frame of a library. */
+/* Returns the address of the frame's instruction in the program's file; 0 for a frame of a
+ * library. */
 static uint64_t address_in_file(const struct program *p, const struct frame *f) {
     Dl_info info;
     const char *call = (const char *)f->address - f->back;
@@ -240,8 +243,9 @@ uintptr_t stack_trace_pointer(const void *ucontext) {
 #endif
 }
 
-/* A pointer that is nowhere would end the walk, and the process, at once. But the frame with which
- * a stack overflows reaches beyond it, by its size at most, and those before it are there. */
+/* Returns whether the stack can be walked. The walk reads from the stack pointer on, and would
+ * fault if no stack is there. The frame that overflows a stack reaches beyond the stack's end by at
+ * most the frame's size, so that far above the pointer a readable page is searched. */
 static bool has_stack(const void *ucontext) {
     uintptr_t end = stack_trace_pointer(ucontext);
     if (!end) return true;
@@ -255,7 +259,7 @@ void stack_trace_open(const char *program, const void *(*command)(char *name, si
     void *frame;
     executable = program;
     running = command;
-    /* The first call loads the unwinder, which allocates. */
+    /* The first call loads the unwinder, which allocates; a trace must not. */
     backtrace(&frame, 1);
 }
 

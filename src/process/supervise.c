@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Supervisors.
  *
- * systemd (Type=notify) gives a datagram socket in NOTIFY_SOCKET and takes lines of NAME=value:
- * READY=1, STATUS=text, STOPPING=1 (sd_notify(3)); a name with an @ is an abstract one. upstart
- * (expect stop) names the job in UPSTART_JOB and waits for the process to stop itself.
+ * systemd (Type=notify) names a datagram socket in NOTIFY_SOCKET and reads lines of NAME=value from
+ * it: READY=1, STATUS=text, STOPPING=1 (sd_notify(3)). A name that begins with @ is an abstract
+ * one. upstart (expect stop) names the job in UPSTART_JOB and waits until the process stops itself.
  *
- * `auto` takes the one whose variable is set. Both are told when connections are accepted, and not
- * earlier, so that what is started after the server finds it.
+ * `auto` picks the supervisor whose variable is set. The supervisor is told as soon as the server
+ * accepts connections, and not earlier, so that services that are started after the server can
+ * connect to it.
  *
- * What cannot be sent is lost: the server serves all the same, and the supervisor has its own time
- * limit.
+ * A message that cannot be sent is logged and dropped, because the server can serve without its
+ * supervisor, which has a time limit of its own.
  */
 #include "process/supervise.h"
 
@@ -33,7 +34,8 @@ static char *notify_path;          /* of systemd's socket; NULL = none */
 
 /* ---- systemd ---- */
 
-/* True where the path has the form of a socket's. */
+/* Makes the address of a socket from NOTIFY_SOCKET. Returns false if the path does not have the
+ * form of one. */
 static bool socket_address(const char *path, struct sockaddr_un *name, socklen_t *length) {
     size_t bytes = strlen(path);
     if ((*path != '/' && *path != '@') || bytes < 2 || bytes >= sizeof(name->sun_path))
@@ -41,7 +43,7 @@ static bool socket_address(const char *path, struct sockaddr_un *name, socklen_t
     memset(name, 0, sizeof(*name));
     name->sun_family = AF_UNIX;
     memcpy(name->sun_path, path, bytes);
-    /* An abstract name begins with NUL and is as long as its length says. */
+    /* An abstract name begins with a NUL and does not end with one. */
     if (*path == '@') name->sun_path[0] = 0;
     *length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + bytes + (*path == '/'));
     return true;
@@ -85,7 +87,7 @@ static void find_upstart(char *job) {
         return;
     }
     supervisor = SUPERVISOR_UPSTART;
-    *job = 0; /* a program executed from here is not the job: nobody would continue it */
+    *job = 0; /* a restarted program must not stop itself: upstart would not continue it */
     log_notice("Supervised by upstart: the process stops itself when the server is ready.");
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The process title.
  *
- * The kernel shows as command line what stands in the memory where it once put the arguments; the
- * environment follows right behind. Both are copied away at start, and the title is written over
- * them, cut to what fits. The copies live as long as the process.
+ * The kernel shows as command line the memory in which it put the arguments when the program began;
+ * the environment follows them. Both are copied at start, and the title is written over the
+ * originals, cut to their size. The copies live as long as the process.
  *
- * A template is text with variables in braces: {title} (how the program was called), and those
- * that title_register was given.
+ * A template is text with variables in braces: {title} (how the program was called), and the
+ * variables that title_register was given.
  */
 #include "process/title.h"
 
@@ -16,7 +16,7 @@
 
 extern char **environ;
 
-static char *area; /* where the arguments stood; NULL = not known, no title */
+static char *area; /* the memory of the original arguments; NULL = not known, no title */
 static size_t area_bytes;
 static char **arguments; /* the copy */
 static const char *program = "";
@@ -30,7 +30,7 @@ static bool is_name(struct slice text, const char *name) {
     return slice_equal(text, slice_of(name));
 }
 
-/* Appends a variable's value; false where there is no such variable. */
+/* Appends a variable's value. Returns false if no variable has the name. */
 static bool append_variable(struct slice name, const char *title, struct buffer *out) {
     if (is_name(name, "title")) {
         buffer_append_c_string(out, title);
@@ -44,8 +44,8 @@ static bool append_variable(struct slice name, const char *title, struct buffer 
     return false;
 }
 
-/* "{{" stands for a brace. False where the template is not well formed. Blanks at both ends of the
- * result are dropped. */
+/* Appends the title that the template gives, without blanks at its ends; "{{" in a template is a
+ * brace. Returns false if the template is not well formed or names an unknown variable. */
 static bool expand_template(struct slice text, const char *title, struct buffer *out) {
     for (size_t i = 0; i < text.length; i++) {
         if (text.bytes[i] != '{' || (i + 1 < text.length && text.bytes[i + 1] == '{')) {
@@ -67,7 +67,7 @@ static bool expand_template(struct slice text, const char *title, struct buffer 
     return true;
 }
 
-/* As in 6.2, a template must give some text even where the program's name is empty: {title} alone
+/* As in 6.2, a template must give some text even if the program's name is empty, so {title} alone
  * is refused. */
 static bool check_template(const struct option_row *row, struct slice value, char *reason,
                            size_t reason_size) {
@@ -108,7 +108,7 @@ void title_register(const struct title_variable *others) {
 
 /* ---- the place ---- */
 
-/* A copy of `count` strings and a NULL. */
+/* Returns a copy of `count` strings, which a NULL ends. */
 static char **copy_strings(char *const *strings, size_t count) {
     char **copy = memory_alloc((count + 1) * sizeof(*copy), MEMORY_OTHER);
     for (size_t i = 0; i < count; i++) copy[i] = memory_strdup(strings[i], MEMORY_OTHER);
@@ -116,7 +116,7 @@ static char **copy_strings(char *const *strings, size_t count) {
     return copy;
 }
 
-/* Grows the area over strings that follow it without a gap. */
+/* Extends the area over strings that follow it without a gap. */
 static void grow_area(char *const *strings) {
     for (; *strings && *strings == area + area_bytes; strings++) area_bytes += strlen(*strings) + 1;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The watchdog.
  *
- * Each run of the cron sets a timer anew. When the cron does not run for watchdog-period
- * milliseconds, a command or something else holds the loop up, and the timer's signal writes the
- * stack into the log, from where the main thread stands at that moment. One hang is reported once.
+ * Each run of the cron restarts a timer of watchdog-period milliseconds. If the timer expires, a
+ * command or other code has blocked the loop for so long, and the timer's signal writes the main
+ * thread's stack into the log. A hang is reported once.
  *
- *  1. What runs in the signal handler writes straight to the log's target: the thread may have
- *     been interrupted inside syslog or the allocator, their locks held.
- *  2. A shorter period than two of the cron's would report a server that is well: it is raised.
+ *  1. The signal handler writes straight to the log's target, because the thread may have been
+ *     interrupted inside syslog or the allocator, while it held their locks.
+ *  2. A period shorter than two of the cron's is raised to two, because it would report a healthy
+ *     server.
  */
 #include "process/watchdog.h"
 
@@ -38,7 +39,7 @@ void watchdog_reset(void) {
     if (period_msec) signals_watchdog(period_msec, watchdog_write_report);
 }
 
-/* 6.2 has it only in CONFIG SET, so no file ever holds it. */
+/* As in 6.2, the option is set only by CONFIG SET, never by a file or the command line. */
 static bool period_parse(const struct option_row *row, const struct slice *words, size_t count,
                          char *reason, size_t reason_size) {
     int64_t period;

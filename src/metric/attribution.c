@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Pairs of readings of the wall and the CPU clock, and what lies between them.
+ * Off-CPU time of the main thread, from pairs of readings of the wall clock and the CPU clock.
  *
- * Of the span between two pairs, what is neither idle nor CPU time is off-CPU time. A wait that
- * ends uses a little CPU that is not in any busy time, so a span may come out negative: that is
- * nothing, and it is not set off against the next span.
+ * Off-CPU time is the time between two pairs that is neither idle nor CPU time. A wait uses a
+ * little CPU time at its end that no busy time contains, so the result may be negative. It then
+ * counts as 0, and is not subtracted from the next span.
  *
  * Invariants
- *  1. Every nanosecond is in one span at most: `mark` moves forward with each pair.
+ *  1. Every nanosecond is in at most one span, because `mark` moves forward with each pair.
  *  2. When a command begins, `mark` is at most ATTRIBUTION_STEP_NSEC of busy time old.
- *  3. A command never claims more off-CPU time than its own wall time less all CPU time since the
- *     mark before it: what cannot be proved is not claimed.
+ *  3. A command never claims more off-CPU time than its wall time less all CPU time since the mark
+ *     before it, because the CPU time between that mark and its begin may be its own.
  *
- * A command that runs the loop inside itself has its marks moved by nested commands; its own CPU
- * time is therefore counted from `command`, which attribution_command_begin has copied, and
- * nested turns are no business of this file. Main thread only.
+ * Commands that run in a nested turn of the loop, inside another command, move `mark`. A command's
+ * CPU time is therefore counted from `command`, the copy of `mark` that attribution_command_begin
+ * makes; attribution_nest_begin and attribution_nest_end save and restore the outer command's copy.
+ * Main thread only.
  */
 #include "metric/attribution.h"
 
@@ -29,29 +30,29 @@
 
 #define NSEC_PER_USEC 1000
 #define NSEC_PER_MSEC 1000000
-/* Three numbers of 20 digits at most. */
+/* Room for three numbers of at most 20 digits each. */
 #define SCHEDSTAT_BYTES 80
 
 struct mark {
     int64_t wall_nsec, cpu_nsec;
-    int64_t idle_nsec; /* waited for events, in all */
+    int64_t idle_nsec; /* all time so far that the thread waited for events */
 };
 
 static bool on = true;
 static struct mark mark;
 static int64_t idle_nsec;
-static int64_t next_step_nsec; /* from here on a command's begin takes a pair of readings */
+static int64_t next_step_nsec; /* a command that begins later takes a pair of readings */
 
 static struct {
-    int64_t read_nsec; /* when; 0: never */
+    int64_t read_nsec; /* when the counters were read; 0 = never */
     int64_t involuntary, voluntary, major_faults;
     int64_t delay_read_nsec, delay_nsec;
 } switches;
 
-/* The thread's schedstat, kept open: 0 = not tried yet, -1 = there is none. */
+/* The thread's schedstat, kept open: 0 = not opened yet, -1 = the kernel has none. */
 static int schedstat_fd;
 
-/* As of the begin of the command that runs. */
+/* The copy of `mark` at the begin of the running command. */
 static struct mark command;
 static struct attribution_sums sums;
 static uint64_t turn_off_nsec, turn_claimed_nsec;
@@ -63,7 +64,7 @@ void attribution_set(bool enabled) {
 
 /* ---- readings ---- */
 
-/* "<ns run> <ns waited> <times run>" */
+/* Reads the second number of "<ns run> <ns waited> <times run>". */
 int64_t attribution_run_delay_nsec(void) {
     char text[SCHEDSTAT_BYTES];
     int64_t delay_nsec;
@@ -78,7 +79,8 @@ int64_t attribution_run_delay_nsec(void) {
     return number_parse_int64(second, strcspn(second, " \n"), &delay_nsec) ? delay_nsec : -1;
 }
 
-/* Dearer than the others, hence not at each step. */
+/* Reads the run delay, which costs more than the other counters and is therefore not read at each
+ * step. */
 static void read_run_delay(int64_t now_nsec) {
     switches.delay_read_nsec = now_nsec;
     switches.delay_nsec = attribution_run_delay_nsec();
@@ -86,14 +88,14 @@ static void read_run_delay(int64_t now_nsec) {
 
 static void read_switches(int64_t now_nsec) {
     struct rusage usage;
-    if (getrusage(RUSAGE_THREAD, &usage) != 0) return; /* a kernel without it: stays 0 */
+    if (getrusage(RUSAGE_THREAD, &usage) != 0) return; /* without it the counters stay 0 */
     switches.read_nsec = now_nsec;
     switches.involuntary = usage.ru_nivcsw;
     switches.voluntary = usage.ru_nvcsw;
     switches.major_faults = usage.ru_majflt;
 }
 
-/* Off-CPU time from `from` to `to`. */
+/* Returns the off-CPU time from `from` to `to`, in nanoseconds. */
 static uint64_t off_between(const struct mark *from, const struct mark *to) {
     int64_t wall = to->wall_nsec - from->wall_nsec, idle = to->idle_nsec - from->idle_nsec;
     int64_t off = wall - idle - (to->cpu_nsec - from->cpu_nsec);
@@ -121,9 +123,9 @@ void attribution_start(int64_t now_nsec, int64_t cpu_nsec) {
 
 void attribution_waited(int64_t begin_nsec, int64_t end_nsec) {
     int64_t waited = end_nsec - begin_nsec;
-    if (waited <= 0) return; /* a clock that a test sets back */
+    if (waited <= 0) return; /* a test has set the clock back */
     idle_nsec += waited;
-    next_step_nsec += waited; /* busy time is what makes a mark old */
+    next_step_nsec += waited; /* a mark's age counts busy time only */
 }
 
 void attribution_turn_end(int64_t now_nsec, int64_t cpu_nsec) {

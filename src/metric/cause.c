@@ -13,8 +13,8 @@
 static enum cause running;
 static int64_t since_nsec; /* 0 = no change yet */
 static uint64_t sums_nsec[CAUSES];
-static uint64_t changes;           /* of the sums */
-static struct cause_snapshot last; /* snapshot; `changes` as of then */
+static uint64_t changes;           /* how often a sum was changed */
+static struct cause_snapshot last; /* the snapshot, with the value of `changes` at its time */
 
 static const char *const names[CAUSES] = {
     "other",  "commands",    "eviction", "expiry", "freeing",
@@ -24,7 +24,7 @@ static const char *const names[CAUSES] = {
 enum cause cause_enter(enum cause cause, int64_t now_nsec) {
     enum cause previous = running;
     ASSERT(cause < CAUSES);
-    /* A clock that a test sets back bills nobody. */
+    /* If a test has set the clock back, no cause is charged. */
     if (since_nsec && now_nsec > since_nsec)
         sums_nsec[previous] += (uint64_t)(now_nsec - since_nsec);
     since_nsec = now_nsec;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Series of samples, a ring for each event.
  *
- * An event comes into being with its first sample and ends with a reset, so that what is kept is
- * bounded by LATENCY_EVENTS_MAX rings and nothing is allocated as long as nothing is slow. One
- * second has one sample: the longest of it.
+ * An event is created with its first sample and freed by a reset. So the memory is bounded by
+ * LATENCY_EVENTS_MAX rings, and nothing is allocated as long as nothing is slow. An event has at
+ * most one sample a second, the longest of that second.
  *
  * Invariants
  *  1. An event has at least one sample, and no two samples of the same second next to each other.
- *  2. The newest sample stands before `next`; `count` samples end there.
+ *  2. The newest sample is the one before `next`; it is the last of `count` samples.
  *
  * Main thread only. The rings belong to MEMORY_OTHER.
  */

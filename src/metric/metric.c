@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The sections of INFO and the rows in them.
  *
- * Rows come from many modules, in the order in which these are started; a row's place in its
- * section, and not that order, decides where it is printed. Printing walks the rows of the sections
- * that were asked for and nothing else.
+ * Modules register their rows in the order in which they are started. A row's place in its section,
+ * and not that order, decides where the row is printed. Printing visits only the rows of the
+ * sections that were asked for.
  *
  * Invariants:
  *   1. The first `declared_count` sections were declared, in the order in which they are shown; the
- *      others have rows only.
+ *      other sections were created by their first row.
  *   2. A section's rows are ordered by place, equal places by registration.
  *
  * Rows are borrowed for good; their tables belong to MEMORY_OTHER. Main thread only.
@@ -89,7 +89,7 @@ static bool same_name(const struct metric_row *a, const struct metric_row *b) {
            slice_equal(slice_of(a->name), slice_of(b->name));
 }
 
-/* Among those that are registered. */
+/* Returns whether a registered row has the row's name. */
 static bool name_is_taken(const struct metric_row *row) {
     const struct metric_section *section = section_find(slice_of(row->section));
     for (size_t i = 0; section && i < section->count; i++)
@@ -198,7 +198,8 @@ static const char *type_name(const struct metric_row *row) {
     return row->type == METRIC_INT64 ? "number" : "text";
 }
 
-/* Text in a cell: a bar would end it. */
+/* Appends the text of a cell of a Markdown table; a bar is escaped, because it would end the
+ * cell. */
 static void append_cell(struct buffer *out, const char *text) {
     for (; *text; text++) {
         if (*text == '|') buffer_append_char(out, '\\');

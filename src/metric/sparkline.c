@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Bars of characters.
+ * Charts of vertical bars, made of characters.
  *
- * A character cell has three heights, "_", "o" and "#", so that a chart of four lines tells twelve
- * apart. A column is its topmost cell, "|" below it and blanks above it: the form of 6.2, whose
- * output tests/unit/latency.tcl compares.
+ * A character cell has three heights, "_", "o" and "#", so that a chart of four lines shows twelve
+ * heights. A column has one such cell, with "|" below it and blanks above it. This is the form of
+ * 6.2, whose output tests/unit/latency.tcl compares.
  */
 #include "metric/sparkline.h"
 
@@ -26,14 +26,14 @@ static struct range range_of(const struct sparkline_column *columns, size_t coun
     return r;
 }
 
-/* 0 to HEIGHTS - 1. */
+/* Returns the height of a value's bar, 0 to HEIGHTS - 1. */
 static int height_of(int64_t value, struct range r) {
     if (r.high == r.low) return 0;
     int height = (int)((double)(value - r.low) * HEIGHTS / (double)(r.high - r.low));
     return height < HEIGHTS ? height : HEIGHTS - 1;
 }
 
-/* What stands in a column at `line`, counted from the bottom. */
+/* Returns the character of a column at `line`, counted from the bottom. */
 static char cell_at(int height, int line) {
     int top = height / CELL_HEIGHTS;
     if (line > top) return ' ';

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Counting times of commands; LATENCY HISTOGRAM is in commands/latency.c.
+ * The histograms of commands' times; LATENCY HISTOGRAM is in commands/latency.c.
  *
- * Neighbours in a batch are mostly of the same command, so that the time the clients felt is added
- * once for a run of equal ones. The histograms belong to MEMORY_OTHER and to their command's row,
- * which lives as long as the process.
+ * Neighbouring requests of a batch mostly have the same command. So the time that clients felt is
+ * added once for each run of requests with the same command. A histogram is charged to MEMORY_OTHER
+ * and belongs to its command's row, which lives as long as the process.
  */
 #include "report/command_times.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Reading steal and throttling.
  *
- * /proc/self/cgroup has a line "0::<path>" for version 2 and one "<id>:<controllers>:<path>" for
- * each hierarchy of version 1. In a container the path often is the one outside, and what belongs
- * to the container is mounted at the hierarchy's root; so the path is tried first, then the root.
- * A file that has no nr_throttled (the root group of the machine) is no answer.
+ * /proc/self/cgroup has a line "0::<path>" for version 2 and a line "<id>:<controllers>:<path>" for
+ * each hierarchy of version 1. In a container the path is often the one on the host, while the
+ * container's group is mounted at the hierarchy's root. So the path is tried first, then the root.
+ * A file without nr_throttled is skipped; that of the machine's root group has none.
  */
 #include "report/host_cpu.h"
 
@@ -22,16 +22,16 @@
 
 #define USEC_PER_SEC INT64_C(1000000)
 #define NSEC_PER_USEC 1000
-/* A line of these files at most; what is longer is not ours. */
+/* The longest line that is read; the lines that are needed are shorter. */
 #define LINE_BYTES 512
 
-/* Reading takes some 150 us, most of it for /proc/stat, which the kernel makes up as a whole each
- * time: once for all fields of an INFO, and no more often than this. */
+/* The least time between two readings. A reading takes some 150 us, most of it for /proc/stat,
+ * which the kernel computes as a whole each time; the fields of one INFO share a reading. */
 #define SAMPLE_NSEC INT64_C(100000000)
 
 static const char *root = "";
 static struct host_cpu sample;
-static int64_t sampled_nsec; /* 0: not yet */
+static int64_t sampled_nsec; /* when `sample` was read; 0 = not yet */
 
 void host_cpu_set_root(const char *folder) {
     root = folder;
@@ -60,7 +60,8 @@ static int64_t read_steal_usec(void) {
     return ticks * (USEC_PER_SEC / per_second);
 }
 
-/* True where the file is there and tells of throttling. */
+/* Reads the throttling from a group's cpu.stat. Returns false if the file cannot be read or has no
+ * nr_throttled. */
 static bool read_cpu_stat(const char *path, struct host_cpu *cpu) {
     char line[LINE_BYTES];
     bool found = false;
@@ -81,7 +82,8 @@ static bool read_cpu_stat(const char *path, struct host_cpu *cpu) {
     return found;
 }
 
-/* The group's own folder below `mount`, else the mount itself. */
+/* Reads the group's folder below `mount`, or else `mount` itself. Returns false if neither tells of
+ * throttling. */
 static bool read_group(const char *mount, const char *group, struct host_cpu *cpu) {
     char path[PATH_MAX];
     int length = snprintf(path, sizeof(path), "/sys/fs/cgroup%s%s/cpu.stat", mount, group);
@@ -90,7 +92,7 @@ static bool read_group(const char *mount, const char *group, struct host_cpu *cp
     return read_cpu_stat(path, cpu);
 }
 
-/* "cpu" among "cpu,cpuacct". */
+/* Returns whether "cpu" is one of a list such as "cpu,cpuacct". */
 static bool has_cpu_controller(const char *controllers) {
     for (const char *word = controllers; *word;) {
         size_t length = strcspn(word, ",");
@@ -100,7 +102,8 @@ static bool has_cpu_controller(const char *controllers) {
     return false;
 }
 
-/* One line of /proc/self/cgroup; true where its group has told. */
+/* Reads the group that a line of /proc/self/cgroup names. Returns false if the line has no such
+ * group, or the group does not tell of throttling. */
 static bool read_group_of_line(char *line, struct host_cpu *cpu) {
     line[strcspn(line, "\n")] = 0;
     char *controllers = strchr(line, ':');

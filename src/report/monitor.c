@@ -3,15 +3,15 @@
  *
  *   +1795231086.611656 [0 127.0.0.1:44770] "set" "k" "v"
  *
- * The time is when the line is sent; in brackets the database and the client's address (after
- * "unix:" where it came by a unix socket). Commands of administrators are not shown, and of secrets
- * only that they were there.
+ * A line begins with the time at which it is sent. The brackets hold the database and the client's
+ * address, which is "lua" for a script, and has "unix:" before it for a client of a unix socket.
+ * Commands with the flag `admin` are not shown; a secret argument is replaced by a mark.
  *
  * Invariants
- *  1. A client stands in the list exactly when it has MONITOR_ON.
- *  2. `texts` holds the arguments of the calls that run now and are to be shown, the outermost
- *     first; between commands it is empty. It keeps the memory of ordinary lines while there are
- *     monitors; that of a long one is freed at once.
+ *  1. A client is in the list if and only if it has MONITOR_ON.
+ *  2. `texts` holds the arguments of the calls that are running and will be shown, the outermost
+ *     first; between commands it is empty. It keeps up to TEXT_BYTES_KEPT bytes of memory while
+ *     there are monitors; more is freed after the line.
  */
 #include "report/monitor.h"
 

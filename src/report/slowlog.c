@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Entries of the slow log: one allocation each, in a list from the newest to the oldest.
  *
- * An entry is written after its command, so what the command was given must still be there. Its
- * arguments stand in the thread's input buffer or in the client's query until the batch is through,
- * but for those in blocks of their own (net/batch.h): a command may take such a block, and it or
- * another argument of the same command may free it (MSET k <large> k <large>). Of these the
- * beginnings, all that an entry shows, are copied before the call.
+ * An entry is written after its command, so the command's arguments must still be valid then. Most
+ * arguments stay in the thread's input buffer or in the client's query until the end of the batch.
+ * A large argument is in a block of its own (net/batch.h), which a command may take, and which the
+ * same command may even free (MSET k <large> k <large>). The beginnings of large arguments are
+ * therefore copied before the call; an entry shows no more of them.
  *
  * Invariants
  *  1. entry_count is the length of the list; ids fall from the newest to the oldest.
@@ -24,10 +24,11 @@
 #include "net/client.h"
 #include "option/option.h"
 
-/* More entries at once are freed in the background: slowlog-max-len allows any number. */
+/* If more entries than these are dropped at once, the background thread frees them, because
+ * slowlog-max-len allows any number. */
 #define DROP_AT_ONCE 1000
 
-/* From this share on the second largest part of the time is named too. */
+/* A verdict names the second largest part of the time if it has at least this share. */
 #define VERDICT_MIXED_PERCENT 20
 #define NOT_RUNNING "the server's thread did not run"
 
@@ -36,7 +37,7 @@ static size_t entry_count;
 static int64_t next_id;
 static int64_t slower_than_usec, entries_max;
 
-/* Beginnings of the large arguments of the call that runs, and where each stood. */
+/* The beginnings of the running call's large arguments, and the address of each argument. */
 static struct {
     const char *from;
     char bytes[SLOWLOG_TEXT_BYTES_MAX];
@@ -82,7 +83,8 @@ static void append_argument(struct buffer *text, const struct call *call, int in
 
 /* ---- entries ---- */
 
-/* The next part of the text from `start` on, of the entry's copy of it. */
+/* Returns the part [`start`, `end`) of the entry's copy of its texts, and moves `start` to
+ * `end`. */
 static struct slice next_part(const char *copy, size_t *start, size_t end) {
     struct slice s = {copy + *start, end - *start};
     *start = end;
@@ -137,7 +139,7 @@ static void free_list(void *argument) {
     memory_free(list, MEMORY_OTHER);
 }
 
-/* The link of the newest entry that goes where so many stay: from the nearer end. */
+/* Returns the newest entry behind the first `stay` ones. Walks from the nearer end of the list. */
 static struct list_link *first_beyond(size_t stay) {
     struct list_link *link = &entries;
     size_t dropped = entry_count - stay;
@@ -149,7 +151,8 @@ static struct list_link *first_beyond(size_t stay) {
     return link->next;
 }
 
-/* Many go in the background: a log of a million entries may be cut to a hundred. */
+/* Drops all entries behind the first `stay` ones. Many are freed in the background, because a log
+ * of a million entries may be cut to a hundred. */
 static void drop_beyond(size_t stay) {
     if (entry_count <= stay) return;
     if (entry_count - stay <= DROP_AT_ONCE) {
@@ -208,7 +211,7 @@ const struct slowlog_entry *slowlog_older(const struct slowlog_entry *entry) {
 
 /* ---- the verdict ---- */
 
-/* Who kept the thread from running, as far as its counters tell. */
+/* Returns what kept the thread from running, as far as its counters tell. */
 static const char *off_cpu_reason(const struct attribution_span *s) {
     int64_t delay_usec = s->run_delay_usec, quarter_usec = s->off_cpu_usec / 4;
     if (delay_usec < 0) delay_usec = s->involuntary_switches > 0 ? s->off_cpu_usec : 0;
@@ -222,7 +225,7 @@ static const char *off_cpu_reason(const struct attribution_span *s) {
     return "the host had its processor: a hypervisor, or a machine that stood still";
 }
 
-/* A part of the entry's time and what to say of it. */
+/* A part of the entry's time, and the text for it. */
 struct share {
     int64_t usec;
     const char *text;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What INFO latencystats shows, and the switch latency-attribution.
+ * The section latencystats of INFO, and the option latency-attribution.
  *
- * The times by cause are wall time and add up to all of it; off-CPU time is a part of them, the one
- * in which the thread did not run although it was not waiting for events.
+ * The times by cause are wall time, and their sum is the whole wall time. Off-CPU time is a part of
+ * that sum: the time in which the thread did not run although it was not waiting for events.
  */
 #include "report/stalls.h"
 
@@ -47,7 +47,7 @@ static const struct option_row option_rows[] = {
 
 static void print_causes(const struct metric_row *row, struct buffer *out) {
     int64_t now = clock_monotonic_nsec();
-    cause_leave(cause_enter(CAUSE_OTHER, now), now); /* what runs has its sum up to now */
+    cause_leave(cause_enter(CAUSE_OTHER, now), now); /* brings the running cause's sum up to now */
     for (enum cause cause = 0; cause < CAUSES; cause++)
         buffer_printf(out, "main_thread_%s_usec:%" PRIu64 "\r\n", cause_name(cause),
                       cause_nsec(cause) / NSEC_PER_USEC);

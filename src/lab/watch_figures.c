@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Figures as rows: the source of a row's raw value, and how two raw values become a figure.
  *
- * A raw value is a number of INFO, or a sum or difference of some. A gauge is its raw value; a rate
- * the growth of the raw value by the time between two readings; a share the growth of a time, in
- * percent of that time; a ratio the growth of one field as percent of that of two.
+ * A raw value is a number of INFO, or a sum or difference of several. Between two readings a
+ * counter grows; a figure is one of these:
+ *
+ *   gauge   the raw value itself
+ *   rate    the growth, divided by the time between the readings
+ *   share   the growth of a counter of time, as percent of the time between the readings
+ *   ratio   the growth of one field, as percent of the growth of two fields together
  *
  * Invariants
- *  1. A figure that cannot be told is NaN, never 0.
- *  2. The time between two readings is the server's own (server_time_usec) where INFO has it,
- *     because what it counted it counted by then; else that between the replies. The server read
- *     its clock between our sending INFO and the reply, which bounds the time between two readings:
- *     a time outside of these bounds means that somebody set the server's clock.
+ *  1. An unknown figure is NaN, never 0.
+ *  2. The time between two readings is taken from the server's clock (server_time_usec), because
+ *     its counters were read at that time. If INFO lacks the field, the time between the replies is
+ *     taken. The server reads its clock after the tool sends INFO and before the reply arrives,
+ *     which bounds the time between two readings; a time outside of these bounds means that the
+ *     server's clock was set.
  *  3. `since` sums only samples that began after the mark, `before` only samples that ended before
  *     it and at most FIGURES_BEFORE_SECONDS earlier.
- *  4. The fallbacks for Redis 6.2 use what 6.2 itself computes with: what counts toward maxmemory
- *     is used_memory without mem_not_counted_for_evict.
+ *  4. The fallbacks for Redis 6.2 compute as 6.2 does: the memory that counts toward maxmemory is
+ *     used_memory without mem_not_counted_for_evict.
  */
 #include "lab/watch_figures.h"
 
@@ -25,22 +30,21 @@
 #include "base/number.h"
 #include "base/panic.h"
 
-/* Two clocks may drift apart by this share without having been set: NTP's slew rate, rounded up
- * far.
- */
+/* Two clocks may drift apart by this share without having been set. It is far above the rate at
+ * which NTP slews a clock. */
 #define CLOCK_DRIFT 0.01
 #define CLOCK_SLACK_SECONDS 0.01
 
 enum kind {
     KIND_GAUGE,
     KIND_RATE,
-    KIND_SHARE_USEC,    /* of a time in microseconds */
-    KIND_SHARE_SECONDS, /* of a time in seconds, the sum of both fields */
-    KIND_RATIO,         /* the field's growth by that of both, in percent */
-    KIND_OPS,           /* a rate, our own commands taken off */
-    KIND_COUNTED,       /* counted toward maxmemory */
-    KIND_OVERSHOOT,     /* over it */
-    KIND_KEYS,          /* of all databases */
+    KIND_SHARE_USEC,    /* the share of a time in microseconds */
+    KIND_SHARE_SECONDS, /* the share of the sum of two times in seconds */
+    KIND_RATIO,         /* the field's growth as percent of the growth of both fields */
+    KIND_OPS,           /* a rate, without the tool's own commands */
+    KIND_COUNTED,       /* the memory that counts toward maxmemory */
+    KIND_OVERSHOOT,     /* the memory above maxmemory */
+    KIND_KEYS,          /* the keys of all databases */
     KIND_PROBE_P50,
     KIND_PROBE_P99,
     KIND_PROBE_MAX,
@@ -163,7 +167,7 @@ static const char *const other_fields[] = {"server_time_usec", "used_memory",
 
 struct reading {
     double raw[FIGURES_MAX], raw_second[FIGURES_MAX];
-    double server_usec; /* NaN where INFO has none */
+    double server_usec; /* NaN if INFO has no server_time_usec */
     int64_t asked_nsec, now_nsec;
     uint64_t own_commands;
 };
@@ -182,7 +186,7 @@ struct mean {
 /* A field of INFO that a figure is made of. */
 struct field {
     const char *name;
-    double value; /* NaN where INFO has no such field, or no number in it */
+    double value; /* NaN if INFO lacks the field, or the field is no number */
     bool found;
 };
 
@@ -190,7 +194,7 @@ struct field {
 struct fields {
     struct field at[FIELDS_MAX];
     size_t count;
-    double keys; /* of all databases */
+    double keys; /* the number of keys in all databases */
 };
 
 struct figures {
@@ -198,7 +202,7 @@ struct figures {
     struct reading last;
     bool has_last, marked;
     uint64_t samples;
-    struct sample history[FIGURES_HISTORY_SAMPLES]; /* a ring; `samples` counts on */
+    struct sample history[FIGURES_HISTORY_SAMPLES]; /* a ring; sample n is at n modulo its size */
     int64_t mark_nsec;
     struct mean before, since;
 };
@@ -253,7 +257,7 @@ bool figures_find(struct slice info, const char *field, struct slice *value) {
     return false;
 }
 
-/* The field of that name; NULL where no figure is made of it. */
+/* Returns the field of that name; NULL if no figure needs it. */
 static struct field *find_field(struct fields *fields, struct slice name) {
     size_t low = 0, high = fields->count;
     while (low < high) {
@@ -275,7 +279,7 @@ static double number_of(struct fields *fields, const char *name) {
     return field ? field->value : NAN;
 }
 
-/* "dbN:keys=K,...": the K. */
+/* Adds the K of a line "dbN:keys=K,..." to the number of keys. */
 static void count_keys(struct fields *fields, struct slice line) {
     const char *at = memmem(line.bytes, line.length, ":keys=", 6);
     if (!at) return;
@@ -286,7 +290,7 @@ static void count_keys(struct fields *fields, struct slice line) {
     if (number_parse_uint64(at, digits, &count)) fields->keys += (double)count;
 }
 
-/* A line of INFO, without its end. Of a field that comes twice the first one counts. */
+/* Takes a line of INFO, without its end. If a field occurs twice, its first value counts. */
 static void take_line(struct fields *fields, struct slice line) {
     const char *colon = memchr(line.bytes, ':', line.length);
     if (!colon) return;
@@ -343,7 +347,7 @@ static double raw_of(const struct row *row, struct fields *fields) {
     }
 }
 
-/* NaN where a counter went back: it was reset. */
+/* Returns the growth of a counter; NaN if it went back, because it was reset then. */
 static double counter_growth(double from, double to) { return to < from ? NAN : to - from; }
 
 static double figure_of(size_t i, const struct reading *from, const struct reading *to,
@@ -359,7 +363,7 @@ static double figure_of(size_t i, const struct reading *from, const struct readi
     case KIND_RATE: return grown / seconds;
     case KIND_OPS:
         value = (grown - (double)(to->own_commands - from->own_commands)) / seconds;
-        return value < 0 ? 0 : value; /* probes under way make it inexact */
+        return value < 0 ? 0 : value; /* inexact while probes are unanswered */
     case KIND_SHARE_USEC: return grown / seconds / 1e6 * 100;
     case KIND_SHARE_SECONDS: return (grown + second) / seconds * 100;
     case KIND_RATIO: return grown + second > 0 ? grown / (grown + second) * 100 : NAN;
@@ -430,7 +434,7 @@ void figures_mark(struct figures *f, int64_t now_nsec) {
     uint64_t kept = f->samples < FIGURES_HISTORY_SAMPLES ? f->samples : FIGURES_HISTORY_SAMPLES;
     for (uint64_t i = f->samples - kept; i < f->samples; i++) {
         const struct sample *sample = &f->history[i % FIGURES_HISTORY_SAMPLES];
-        /* A first reading took no time, and has no rates. */
+        /* The sample of a first reading has no length, and no rates. */
         bool whole = sample->begin_nsec < sample->end_nsec;
         if (whole && sample->end_nsec >= earliest && sample->end_nsec <= now_nsec) {
             mean_add(&f->before, sample);
@@ -456,11 +460,12 @@ double figures_since(const struct figures *f, size_t index) {
     return f->marked ? mean_of(&f->since, index) : NAN;
 }
 
-/* Three digits or more, and what a step is called. */
+/* Writes the value with three or more digits, and the name of its step: each step is `step` times
+ * the one before. */
 static void format_scaled(char out[FIGURES_TEXT_CHARS], double value, double step,
                           const char *const *names, size_t count) {
     size_t at = 0;
-    /* 999.96 would round to 1000.0. */
+    /* The limit is below `step`, because 999.96 would be rounded to 1000. */
     while (at + 1 < count && fabs(value) >= step * 0.9999) {
         value /= step;
         at++;
@@ -505,7 +510,8 @@ void figures_csv_line(const struct figures *f, int64_t wall_usec, struct buffer 
         double value = figures_now(f, i);
         buffer_append_char(out, ',');
         if (isnan(value)) continue;
-        /* Whole numbers as such up to where doubles are exact, else three decimals. */
+        /* Whole numbers up to the limit of exact doubles have no decimals, other numbers have
+         * three. */
         bool whole = value == floor(value) && fabs(value) < 9e15;
         buffer_printf(out, whole ? "%.0f" : "%.3f", value);
     }

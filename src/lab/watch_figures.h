@@ -25,7 +25,7 @@ enum figure_unit { FIGURE_COUNT, FIGURE_PER_SECOND, FIGURE_BYTES, FIGURE_USEC, F
 
 struct figure_row {
     const char *name;  /* the column in CSV, with its unit */
-    const char *label; /* on the screen, at most FIGURES_LABEL_CHARS */
+    const char *label; /* the text on the screen, at most FIGURES_LABEL_CHARS */
     enum figure_unit unit;
     const char *help;
 };
@@ -33,11 +33,11 @@ struct figure_row {
 
 /* The tool's own measurements since the sample before. */
 struct figures_measured {
-    int64_t asked_nsec;    /* monotonic, when INFO was sent */
-    int64_t now_nsec;      /* the same clock, when its reply had come */
-    uint64_t own_commands; /* sent before INFO was, on the present connections */
-    uint64_t probes;       /* answered since the sample before */
-    double probe_p50_usec, probe_p99_usec, probe_max_usec; /* of those; read where probes > 0 */
+    int64_t asked_nsec;    /* when INFO was sent (monotonic clock) */
+    int64_t now_nsec;      /* when the reply to INFO had arrived (monotonic clock) */
+    uint64_t own_commands; /* the tool's commands before INFO, on the present connections */
+    uint64_t probes;       /* how many probes were answered since the sample before */
+    double probe_p50_usec, probe_p99_usec, probe_max_usec; /* of these probes; unused if none */
 };
 
 struct figures;
@@ -48,7 +48,7 @@ size_t figures_count(void);
 const struct figure_row *figures_row(size_t index);
 
 /* Takes a reading: INFO's text, or the texts of several sections one after the other. Rates are NaN
- * in the first reading, and where a counter went back. O(text). */
+ * in the first reading, and if a counter went back. O(text). */
 void figures_add(struct figures *f, struct slice info, const struct figures_measured *measured);
 /* Makes the next reading a first one again, because the server may be another one now. */
 void figures_interrupt(struct figures *f);
@@ -65,7 +65,7 @@ bool figures_marked(const struct figures *f);
 uint64_t figures_before_samples(const struct figures *f);
 uint64_t figures_since_samples(const struct figures *f);
 
-/* A figure's present value and its two means; NaN where there is no finite value. */
+/* Return a figure's present value and its two means; NaN if there is no finite value. */
 double figures_now(const struct figures *f, size_t index);
 double figures_before(const struct figures *f, size_t index);
 double figures_since(const struct figures *f, size_t index);
@@ -77,6 +77,6 @@ void figures_format(char out[FIGURES_TEXT_CHARS], enum figure_unit unit, double 
  * in seconds and the present values. A missing figure is an empty field. Both append a line end. */
 void figures_csv_header(struct buffer *out);
 void figures_csv_line(const struct figures *f, int64_t wall_usec, struct buffer *out);
-/* Finds a field's value in INFO's text; false where the text has no such field. */
+/* Finds a field's value in INFO's text; returns false if the text has no such field. */
 bool figures_find(struct slice info, const char *field, struct slice *value);
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The command line as rows: a word, where its value goes, and the range of a number.
+ * The command line as rows: a word, the place of its value, and the range of a number.
  *
- * -h, -p, -s, -a, --user and -3 mean what they mean for redis-cli.
+ * -h, -p, -s, -a, --user and -3 have the meaning that they have for redis-cli.
  */
 #include "lab/watch_options.h"
 
@@ -9,9 +9,10 @@
 
 #include "base/number.h"
 
-/* The server answers INFO in some hundred microseconds: more often, and the watching shows. */
+/* The server needs some hundred microseconds for an INFO; with a shorter interval the watching
+ * would change the figures. */
 #define INTERVAL_MSEC_LEAST 100
-/* The arrays of a sample's probes are made for a minute: watch_probe.h. */
+/* The arrays for the probes of a sample have room for a minute (watch_probe.h). */
 #define INTERVAL_MSEC_MOST 60000
 #define PROBE_MSEC_MOST 10000
 
@@ -39,7 +40,7 @@ const char watch_usage[] =
 
 struct row {
     const char *word;
-    size_t text, number, flag; /* offset plus 1 in struct watch_options; one of them */
+    size_t text, number, flag; /* one is set: an offset in struct watch_options, plus 1 */
     int64_t least, most;
 };
 #define PLACE(field) (offsetof(struct watch_options, field) + 1)
@@ -67,7 +68,7 @@ static const struct row *find_row(const char *word) {
     return NULL;
 }
 
-/* False with a reason. */
+/* Stores the value of a row; returns false with a reason if it is not valid. */
 static bool take_value(struct watch_options *o, const struct row *row, const char *value,
                        char *reason, size_t reason_size) {
     char *base = (char *)o;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The panel: which knobs there are, which is selected, what is being typed.
+ * The panel's state: the knobs, the selected knob, the text that is being typed.
  *
  *     looking --letter, Enter--> editing --Enter--> PANEL_SET, looking
  *        ^                          |
  *        +---- Escape, nothing typed + Enter
  *
  * Invariants
- *  1. typed[0..typed_length) are printable ASCII, a NUL follows.
- *  2. Only Enter and Escape end editing, and nothing else changes the selected knob meanwhile: what
- *     is typed never reaches another knob, also where the connection is lost and opened again.
- *  3. A knob's letter never changes, so that fingers learn it; a knob that the server lacks is not
- *     shown.
+ *  1. typed[0..typed_length) are printable ASCII characters, which a NUL follows.
+ *  2. Only Enter and Escape end editing, and the selected knob does not change before. So a typed
+ *     value never reaches another knob, even if the connection is lost and opened again meanwhile.
+ *  3. A knob's letter never changes, so that users can learn it. A knob that the server lacks is
+ *     not shown.
  */
 #include "lab/watch_panel.h"
 
@@ -18,7 +18,7 @@
 
 #include "base/panic.h"
 
-/* Of those in docs/tuning.md; in its order but for the last. */
+/* The knobs are options of docs/tuning.md, in its order except for the last. */
 static const char *const knob_names[] = {
     "maxmemory",
     "maxmemory-policy",
@@ -49,7 +49,7 @@ static const char *const knob_names[] = {
 #define KNOBS (sizeof(knob_names) / sizeof(knob_names[0]))
 _Static_assert(KNOBS <= PANEL_KNOBS_MAX, "a knob needs a letter");
 
-/* Together they match every knob, and little else. */
+/* The patterns together match every knob, and few other options. */
 static const char *const patterns[] = {"maxmemory*",         "lazyfree*", "active*",
                                        "*hashtable*",        "hz",        "latency-attribution",
                                        "snapshot-cpu-budget"};
@@ -93,7 +93,7 @@ void panel_forget_values(struct panel *p) {
     if (!p->editing) p->selected = 0;
 }
 
-/* To the next known knob in that direction; stays where there is none. */
+/* Moves the selection to the next known knob in the direction of `step`, if there is one. */
 static void move_selection(struct panel *p, int step) {
     for (size_t at = p->selected + (size_t)step; at < p->count; at += (size_t)step) {
         if (!p->knobs[at].known) continue;
@@ -168,7 +168,7 @@ enum panel_action panel_key(struct panel *p, const struct terminal_key *key) {
 void panel_set_done(struct panel *p, size_t knob, const char *value, const char *error) {
     ASSERT(knob < p->count);
     if (error) {
-        /* 6.2's errors name option and value again before the reason. */
+        /* Errors of 6.2 repeat the option and the value before the reason. */
         const char *reason = strstr(error, " - ");
         panel_say(p, "%s %s: %s", p->knobs[knob].name, value, reason ? reason + 3 : error);
         return;

@@ -10,17 +10,17 @@
 #include "base/string.h"
 #include "tools/terminal.h"
 
-#define PANEL_KNOBS_MAX 25 /* a letter each, without q; asserted */
+#define PANEL_KNOBS_MAX 25 /* each knob has a letter, and q is taken; asserted */
 /* A longer value is shown cut and cannot be typed; the values of the knobs are far shorter. */
 #define PANEL_VALUE_CHARS 64
 #define PANEL_MESSAGE_CHARS 200
 
 struct panel_knob {
     const char *name;
-    char letter; /* that selects it */
+    char letter; /* the key that selects the knob */
     char value[PANEL_VALUE_CHARS];
-    bool known;   /* the server has it */
-    bool changed; /* by us, since the tool began */
+    bool known;   /* the server has the option */
+    bool changed; /* this tool has changed the option since it began */
 };
 
 struct panel {
@@ -30,7 +30,7 @@ struct panel {
     bool editing, comparing;
     char typed[PANEL_VALUE_CHARS];
     size_t typed_length;
-    char message[PANEL_MESSAGE_CHARS]; /* what was done last, or why not */
+    char message[PANEL_MESSAGE_CHARS]; /* the result of the last action, or why it failed */
 };
 
 enum panel_action {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The probe: a ring of sending times, and the times that the answers took.
+ * The probe: a ring of sending times, and the latencies of the answers.
  *
  * Invariants
- *  1. Replies come in the order of requests, so the oldest sending time is that of the next reply.
+ *  1. Replies arrive in the order of the requests, so the oldest sending time belongs to the next
+ *     reply.
  *  2. sent - answered_here <= PROBE_UNANSWERED_MAX.
- *  3. Answers beyond PROBE_ANSWERS_MAX in one sample count for the longest only.
+ *  3. Answers beyond PROBE_ANSWERS_MAX in one sample count only for the maximum.
  */
 #include "lab/watch_probe.h"
 
@@ -15,8 +16,8 @@
 struct probe {
     int64_t sent_nsec[PROBE_UNANSWERED_MAX]; /* a ring */
     uint64_t sent, answered_here;            /* on this connection */
-    uint64_t uncounted;               /* of them, the first ones whose answers are no figure */
-    uint32_t usec[PROBE_ANSWERS_MAX]; /* of the answers since the last sample */
+    uint64_t uncounted;               /* the answers to so many first probes are not counted */
+    uint32_t usec[PROBE_ANSWERS_MAX]; /* latencies of the answers since the last sample */
     size_t count;
     uint32_t longest_usec;
 };
@@ -65,7 +66,7 @@ static int compare_latencies(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* The value that `percent` of the sorted answers do not pass. */
+/* Returns the latency that `percent` percent of the sorted answers do not exceed. */
 static uint32_t latency_quantile(const struct probe *p, size_t percent) {
     size_t rank = (p->count * percent + 99) / 100;
     return p->usec[rank ? rank - 1 : 0];

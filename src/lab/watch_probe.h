@@ -15,7 +15,8 @@ struct figures_measured;
 
 /* The most unanswered probes; with so many the schedule waits (20 s at 5 ms). */
 #define PROBE_UNANSWERED_MAX 4096
-/* The most answers between two samples: those of a minute at 1 ms, and all that were unanswered. */
+/* The most answers between two samples: those of a minute with a probe each 1 ms, and those to all
+ * probes that were unanswered before. */
 #define PROBE_ANSWERS_MAX 65536
 
 struct probe;
@@ -32,7 +33,7 @@ void probe_sends(struct probe *p, int64_t now_nsec);
 void probe_resume(struct probe *p, int64_t now_nsec);
 /* Notes that the oldest unanswered probe was answered at `now_nsec`. */
 void probe_answered(struct probe *p, int64_t now_nsec);
-/* The time in ns for which the oldest unanswered probe has waited; 0 where none is unanswered. */
+/* The time in ns for which the oldest unanswered probe has waited; 0 if none is unanswered. */
 int64_t probe_waiting_nsec(const struct probe *p, int64_t now_nsec);
 /* The number of probes sent on this connection. */
 uint64_t probe_sent(const struct probe *p);

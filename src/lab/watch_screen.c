@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Drawing. From the top: a line about the server, a line of headings, the figures with the knobs at
- * their right, a line with what was done or is being typed, a line of keys.
+ * Drawing the screen. From the top it shows a line about the server, a line of headings, the
+ * figures with the knobs at their right, a line with the last message or the text that is being
+ * typed, and a line of keys.
  *
  * Invariants
- *  1. Every row is placed, written at most `columns` wide, and cleared behind its text; so nothing
- *     of an earlier picture stays, and the terminal never wraps or scrolls.
- *  2. Text passes pen_text, which lets only printable ASCII through.
- *  3. The cursor is shown only while a value is typed, behind it.
+ *  1. For every row the cursor is set to the row's begin, at most `columns` characters are written,
+ *     and the rest of the row is cleared. So no text of an earlier picture stays, and the terminal
+ *     never wraps or scrolls.
+ *  2. All text is written by pen_text, which lets only printable ASCII through.
+ *  3. The cursor is shown only while a value is being typed, at the end of the value.
  */
 #include "lab/watch_screen.h"
 
@@ -18,9 +20,9 @@
 
 #define VALUE_COLUMNS 10
 #define GAP_COLUMNS 3
-/* A change below this is called none: readings differ by more than it anyway. */
+/* A smaller change is shown as none, because readings differ by more without a cause. */
 #define CHANGE_PERCENT_MIN 0.5
-/* Texts of headings, counts and the like, and a NUL. */
+/* Room for the text of a heading, a count or the like, with its NUL. */
 #define SHORT_CHARS 64
 
 static const char keys_help[] =
@@ -36,7 +38,8 @@ static void begin_row(struct pen *pen, int row) {
     pen->column = 0;
 }
 
-/* Behind a full row there is nothing to clear, and terminals would clear its last column. */
+/* Clears the rest of the row. A full row is left alone, because terminals would clear its last
+ * column. */
 static void end_row(struct pen *pen) {
     buffer_append_c_string(pen->out, pen->column < pen->columns ? "\033[0m\033[K" : "\033[0m");
 }
@@ -45,7 +48,7 @@ static void style_bold(struct pen *pen) { buffer_append_c_string(pen->out, "\033
 static void style_reverse(struct pen *pen) { buffer_append_c_string(pen->out, "\033[7m"); }
 static void style_plain(struct pen *pen) { buffer_append_c_string(pen->out, "\033[0m"); }
 
-/* What does not fit is cut; other bytes than printable ASCII become "?". */
+/* Writes a text, cut to the row's width; bytes other than printable ASCII become "?". */
 static void pen_text(struct pen *pen, const char *text) {
     for (; *text && pen->column < pen->columns; text++, pen->column++) {
         buffer_append_char(pen->out, *text >= ' ' && *text <= '~' ? *text : '?');
@@ -57,7 +60,7 @@ static void pen_to(struct pen *pen, int column) {
     for (; pen->column < column; pen->column++) buffer_append_char(pen->out, ' ');
 }
 
-/* Ends at `column`, a blank before it. */
+/* Writes a text that ends at `column`; blanks fill the columns before it. */
 static void pen_right(struct pen *pen, const char *text, int column) {
     pen_to(pen, column - (int)strlen(text));
     pen_text(pen, text);
@@ -112,8 +115,8 @@ static void draw_knob(struct pen *pen, const struct panel_knob *knob, bool selec
     style_plain(pen);
 }
 
-/* Fills `shown` with the knobs the server has, in order; `first` is the first of those that fit,
- * so that the selected one is in sight. */
+/* Fills `shown` with the knobs that the server has, in order. `first` becomes the first one to be
+ * drawn, so that the selected knob is among those that fit. */
 static size_t list_knobs(const struct panel *p, size_t room, size_t shown[PANEL_KNOBS_MAX],
                          size_t *first) {
     size_t count = 0, place = 0;
@@ -185,7 +188,7 @@ static void draw_bottom(struct pen *pen, const struct panel *p, int rows) {
         pen_text(pen, p->message);
     }
     end_row(pen);
-    /* The cursor stands behind the message row's text: it was drawn last. */
+    /* The cursor is at the end of the message row's text, because that row is drawn last. */
     buffer_append_c_string(pen->out, p->editing ? "\033[?25h" : "\033[?25l");
 }
 
@@ -198,7 +201,7 @@ void screen_draw(const struct screen *s, int columns, int rows, struct buffer *o
         return;
     }
     style_reverse(&pen);
-    /* Trouble comes first: it must not be cut off. */
+    /* An alarming state is written first, so that a narrow terminal does not cut it off. */
     pen_text(&pen, *s->state ? s->state : "redis-lab watch");
     pen_text(&pen, "  ");
     pen_text(&pen, s->server);

@@ -10,7 +10,7 @@ struct panel;
 
 struct screen {
     const char *server; /* address, name, version */
-    const char *state;  /* "" where all is well: "no answer for 2.1 s" */
+    const char *state;  /* what is wrong, such as "no answer for 2.1 s"; "" = nothing */
     const struct panel *panel;
     const struct figures *figures;
 };

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reads configuration text into the options, and writes a file's text anew from them.
+ * Reads configuration text into the options, and rewrites a file's text from them.
  *
- * Reading: a text is cut into lines, a line is trimmed, blank lines and those that begin with # are
- * passed over, the rest is a name and words. Everything goes through option_set; here is only the
- * form. What is foreign is bounded: the length of a line, the size of a file, how deep includes
- * nest and how many files one load reads.
+ * Reading: a text is cut into lines, and each line is trimmed. Blank lines and lines that begin
+ * with # are skipped; any other line is a name and words. This file knows only that form:
+ * option_set judges all values. Limits bound what a file may ask for: the length of a line, the
+ * size of a file, the depth of includes, the number of files in one load.
  *
- * Rewriting goes twice over the old text: first counting each row's lines, then copying. Where a
- * row's first old line stands, the row's first new line is put; the last old line takes all that
- * are left; surplus old lines vanish. What no old line took is appended if it is not the default's.
- * An option that an included file set must stand behind the last include, or that file would win
- * again.
+ * Rewriting goes over the old text twice: the first pass counts each row's lines, the second copies
+ * the text. A row's n-th new line replaces its n-th old line. The last old line is replaced by all
+ * new lines that are left; surplus old lines are dropped. A row without an old line is appended if
+ * its value is not the default. The line of an option that an included file has set must be behind
+ * the last include, because that file would else overrule it.
  *
  * Invariants:
- *   1. Text that option_load_text accepted, rewritten, is accepted again and gives the same values
- *      (but for OPTION_MULTI rows in an included file, whose lines come twice then, as in 6.2).
+ *   1. If option_load_text accepts a text, it also accepts the rewritten text, which gives the same
+ *      values. (Only OPTION_MULTI rows of an included file then have their lines twice, as in 6.2.)
  *   2. Rewriting a rewritten text changes nothing.
  *   3. A secret's value never reaches an error text.
  */
@@ -33,8 +33,8 @@
 struct loader {
     enum option_source source;
     struct buffer *error;
-    unsigned depth; /* of includes */
-    unsigned files; /* included so far */
+    unsigned depth; /* of the include that is being read; 0 = none */
+    unsigned files; /* how many files were included so far */
 };
 
 static const char *version = "6.2.16";
@@ -59,7 +59,7 @@ static struct slice trim_line(struct slice text) {
     return text;
 }
 
-/* Takes the next line off `text`; false at its end. */
+/* Takes the next line from the front of `text`; returns false if `text` is empty. */
 static bool next_line(struct slice *text, struct slice *line) {
     if (text->length == 0) return false;
     const char *end = memchr(text->bytes, '\n', text->length);
@@ -73,8 +73,8 @@ static bool next_line(struct slice *text, struct slice *line) {
 
 static bool is_directive(struct slice line) { return line.length > 0 && line.bytes[0] != '#'; }
 
-/* The row that a line names; NULL where there is none. Of a line whose quotes do not close, what
- * stands before the first blank or quote is its name. */
+/* Returns the row that a line names; NULL if no row has the name. If the line's quotes are not
+ * balanced, its name ends before the first blank or quote. */
 static const struct option_row *line_row(struct slice line) {
     struct buffer storage;
     struct slice *words;
@@ -119,7 +119,7 @@ static bool fault_file(struct loader *l, const char *path, int error) {
 
 /* --- files --- */
 
-/* Appends the file; false with errno set. */
+/* Appends the file's text; returns false with errno set if that fails. */
 static bool read_file(const char *path, struct buffer *text) {
     int fd = system_open(path, O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0) return false;
@@ -148,7 +148,9 @@ static bool load_path(struct loader *l, const char *path) {
     return loaded;
 }
 
-/* A path that exists is taken as it is, else as a pattern; in the order of the names. */
+/* Loads the file `path` if it exists, or if there is an include reader, which takes no patterns.
+ * Otherwise `path` is a pattern, and the files that match are loaded in the order of their
+ * names. */
 static bool load_pattern(struct loader *l, unsigned number, struct slice line, const char *path) {
     if (include_reader || !strpbrk(path, "*?[") || access(path, F_OK) == 0)
         return load_path(l, path);
@@ -235,16 +237,17 @@ bool option_load_file(const char *path, struct buffer *error) {
 
 /* --- rewriting --- */
 
-/* A row's lines on their way into the new text. */
+/* The progress of a row's lines into the new text. */
 struct rewritten {
     struct buffer lines;
-    size_t taken;     /* bytes of `lines` that are out */
-    size_t old_lines; /* that are still to come in the old text */
-    bool keep;        /* the old lines stay as they are */
-    bool included;    /* an included file has set it */
+    size_t taken;     /* how many bytes of `lines` are in the new text */
+    size_t old_lines; /* how many of the row's lines are still to come in the old text */
+    bool keep;        /* the row's old lines stay as they are */
+    bool included;    /* an included file has set the row */
 };
 
-/* The row that a directive names, NULL where none does; `include` has no row. */
+/* Returns the row that a line names; NULL if the line is no directive, or names no row. `include`
+ * is set if it is an include directive, which has no row. */
 static const struct option_row *directive_row(struct slice line, bool *include) {
     struct buffer storage;
     struct slice *words;
@@ -262,7 +265,7 @@ static const struct option_row *directive_row(struct slice line, bool *include) 
     return row;
 }
 
-/* The row whose lines are written anew where this old line stands, or NULL: the line stays. */
+/* Returns the row whose new lines replace this old line, or NULL if the old line stays. */
 static struct rewritten *line_rewritten(struct rewritten *rows, struct slice line) {
     bool include;
     const struct option_row *row = directive_row(line, &include);
@@ -270,7 +273,7 @@ static struct rewritten *line_rewritten(struct rewritten *rows, struct slice lin
     return rewritten && !rewritten->keep ? rewritten : NULL;
 }
 
-/* The end of the last include line; the text's start where there is none. */
+/* Returns the end of the last include line; the start of the text if there is none. */
 static const char *behind_includes(struct slice text) {
     const char *behind = text.bytes;
     struct slice line;
@@ -307,7 +310,8 @@ static struct rewritten *rows_render(void) {
     return rows;
 }
 
-/* True where the old text has the heading already. */
+/* Appends the old text with its rows' lines replaced. Returns whether the old text has the
+ * heading. */
 static bool rewrite_old(struct rewritten *rows, struct slice old_text, struct buffer *out) {
     const char *behind = behind_includes(old_text);
     struct slice text = old_text, line;
@@ -352,7 +356,8 @@ void option_rewrite_text(struct slice old_text, bool force_all, struct buffer *o
 
 /* ---- values of any bytes ---- */
 
-/* CONFIG SET's value comes split at each blank: put together again. A line has one word. */
+/* The value of CONFIG SET was split at each blank, so its words are joined again. A line of a file
+ * has exactly one word. */
 bool option_any_bytes_parse(const struct option_row *row, const struct slice *words, size_t count,
                             char *reason, size_t reason_size) {
     struct buffer *value = row->variable;

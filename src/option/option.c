@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The registry of option rows, and the one way in which a value comes into a variable.
+ * The registry of option rows, and the only function that stores a value in a variable.
  *
- * A set goes through four gates, each of which may end it with a reason: the text must be of the
- * row's type and within its range; a row whose feature is missing must get its default; the row's
- * `check` must agree; and, with the new value in place, its `apply` must succeed, or else the old
- * value is put back. Before the last gate nothing has changed.
+ * A set has four tests, each of which may refuse it with a reason:
+ *   1. The text must be of the row's type and within its range.
+ *   2. A row whose feature is missing accepts only its default.
+ *   3. The row's `check` must accept the value.
+ *   4. The row's `apply` must succeed with the new value in place, or else the old value is put
+ *      back.
+ * Before the last test nothing has changed.
  *
  * Invariants:
  *   1. `entries` is ordered by section (in order of first registration), place, and registration.
  *   2. No two rows share a name or an alias, case ignored.
- *   3. A registered string variable is never NULL and owns its text in MEMORY_OTHER; a text holds
- *      no NUL byte, and quoted it fits into one line of a file.
+ *   3. The variable of a registered string row is never NULL and owns its text in MEMORY_OTHER. The
+ *      text has no NUL byte, and fits into one line of a file when quoted.
  *   4. Every variable holds a value that its row would accept.
  *
  * Rows are borrowed for good. Main thread only. Files and their rewriting: config_text.c; the
@@ -27,11 +30,11 @@
 struct option_entry {
     const struct option_row *row;
     unsigned section;
-    bool given;    /* a line of a file or of the command line has set it */
-    bool included; /* one of them stood in an included file */
+    bool given;    /* a line of a file or of the command line has set the row */
+    bool included; /* a line of an included file has set the row */
 };
 
-/* A value that has been parsed and not yet stored. */
+/* A value that is parsed but not yet stored. */
 struct option_value {
     int64_t number;
     struct slice text;
@@ -149,7 +152,8 @@ static bool check_range(const struct option_row *row, int64_t number, char *reas
     return false;
 }
 
-/* As 6.2, a number without digits ("", "kb") is 0, and what does not fit is the largest. */
+/* As in 6.2, a number without digits ("", "kb") is 0, and a number that is too large becomes the
+ * largest. */
 bool option_parse_bytes(struct slice word, int64_t *number) {
     char zero_unit[4] = "0";
     uint64_t bytes;
@@ -172,7 +176,7 @@ static bool parse_octal(struct slice word, int64_t *number) {
     return true;
 }
 
-/* A percentage becomes its negative, so that both forms share one variable. */
+/* Stores a percentage as a negative number, so that both forms share one variable. */
 static bool parse_bytes_or_percent(struct slice word, int64_t *number) {
     if (word.length == 0 || word.bytes[word.length - 1] != '%')
         return option_parse_bytes(word, number);
@@ -205,7 +209,7 @@ static bool parse_string(const struct option_row *row, struct slice word, char *
     if (word.length > 0 && memchr(word.bytes, 0, word.length)) {
         return option_refuse(reason, reason_size, "argument must not hold a NUL byte");
     }
-    /* A byte takes at most four when quoted: only long texts need to be tried. */
+    /* A byte takes at most four when quoted, so only long texts must be tried. */
     if (word.length < OPTION_LINE_BYTES_MAX / 8) return true;
     struct buffer line;
     buffer_init(&line, MEMORY_OTHER);
@@ -308,8 +312,8 @@ static bool set_plain(const struct option_row *row, struct slice word, char *rea
     return false;
 }
 
-/* Splits at each single blank; "" is one empty word. The words borrow; the array is the caller's.
- */
+/* Splits the text at each single blank; "" is one empty word. Returns the number of words. The
+ * words point into the text; the caller frees the array. */
 static size_t split_blanks(struct slice text, struct slice **words) {
     size_t count = 1, at = 0;
     for (size_t i = 0; i < text.length; i++) count += text.bytes[i] == ' ';
@@ -344,7 +348,7 @@ static bool set_custom(const struct option_row *row, const struct slice *words, 
                        char *reason, size_t reason_size) {
     if (!row->apply || now.source == OPTION_FROM_DEFAULT)
         return parse_words(row, words, count, reason, reason_size);
-    ASSERT(row->print); /* what apply refuses must be put back */
+    ASSERT(row->print); /* the old value is put back from its text if `apply` refuses */
     struct buffer old;
     buffer_init(&old, MEMORY_OTHER);
     row->print(row, &old);
@@ -383,7 +387,7 @@ bool option_set(const struct option_row *row, const struct slice *words, size_t 
                        : set_plain(row, words[0], reason, reason_size);
     now.source = outer_source;
     now.repeated = outer_repeated;
-    /* Parsing may have registered further rows. */
+    /* The index is looked up now, because parsing may have registered further rows. */
     if (done && from_line) entries[option_index_of(row)].given = true;
     return done;
 }
@@ -402,7 +406,8 @@ static bool share_name(const struct option_row *a, const struct option_row *b) {
     return row_has_name(a, slice_of(b->name)) || (b->alias && row_has_name(a, slice_of(b->alias)));
 }
 
-/* By a row that is registered, or by one of `count` others. */
+/* Returns whether a registered row or one of `count` other rows has the name or the alias of
+ * `row`. */
 static bool name_is_taken(const struct option_row *row, const struct option_row *others,
                           size_t count) {
     for (size_t i = 0; i < entry_count; i++)
@@ -478,7 +483,7 @@ void option_print(const struct option_row *row, struct buffer *out) {
     }
 }
 
-/* As in 6.2, a backslash makes a path, too. */
+/* As in 6.2, a text with a backslash is a path, too. */
 bool option_check_filename(const struct option_row *row, struct slice value, char *reason,
                            size_t reason_size) {
     for (size_t i = 0; i < value.length; i++) {
@@ -514,7 +519,7 @@ void option_append_bytes(struct buffer *out, int64_t bytes) {
     }
 }
 
-/* In quotes only where a bare word would not be read back as it is. */
+/* Appends a word, in quotes only if a bare word would be read back differently. */
 static void option_append_word(struct buffer *out, struct slice word) {
     bool bare = word.length > 0 && word.bytes[0] != '#';
     for (size_t i = 0; i < word.length && bare; i++) {
@@ -539,7 +544,7 @@ static void append_file_value(const struct option_row *row, struct option_value 
     }
 }
 
-/* Each word of a custom row's printed value, quoted where it must be. */
+/* Appends each word of a custom row's printed value, quoted if necessary. */
 static void append_split(struct slice text, struct buffer *out) {
     struct slice *words;
     size_t count = split_blanks(text, &words);
@@ -571,7 +576,8 @@ bool option_append_lines(const struct option_row *row, struct buffer *out) {
     buffer_init(&text, MEMORY_OTHER);
     if (custom) {
         row->print(row, &text);
-        /* Nothing at its default: an empty word would not be read as "none" by every directive. */
+        /* An empty value that is the default is not written, because not every directive reads an
+         * empty word as "none". */
         if (text.length > 0 || !option_is_default(row)) {
             buffer_printf(out, "%s ", row->name);
             append_split(buffer_slice(&text), out);

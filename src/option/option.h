@@ -141,10 +141,12 @@ enum option_source {
 #define OPTION_REASON_BYTES 512
 MUST_USE bool option_set(const struct option_row *row, const struct slice *words, size_t count,
                          enum option_source source, char *reason, size_t reason_size);
-/* For parse, check and apply while option_set runs: where the value comes from, and whether an
- * earlier line of a file or of the command line has set this row since it was registered: an
- * OPTION_MULTI row then adds to its value, else begins anew. */
+/* Returns where the value comes from that option_set is storing. For parse, check and apply. */
 enum option_source option_source_now(void);
+/* Returns whether an earlier line of a file or of the command line has set the row that option_set
+ * is setting, since the row was registered. The parse of an OPTION_MULTI row then adds to its
+ * value, and otherwise begins with an empty one. */
+bool option_is_repeated(void);
 
 /* For a custom row whose `variable` is a struct buffer: a value of any bytes, as passwords are. It
  * has so many bytes at most that it fits into a line of a file, each byte taking four when
@@ -158,7 +160,6 @@ void option_any_bytes_rewrite(const struct option_row *row, struct buffer *out);
 /* A `check` for names of files in the working directory: refuses a path. */
 bool option_check_filename(const struct option_row *row, struct slice value, char *reason,
                            size_t reason_size);
-bool option_is_repeated(void);
 /* The value as CONFIG GET shows it; nothing for a row without a value. */
 void option_print(const struct option_row *row, struct buffer *out);
 /* For custom rows: reads a size as OPTION_TYPE_BYTES does, and appends a size in a file's form

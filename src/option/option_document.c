@@ -2,11 +2,11 @@
  * The documents made from the option rows: an example redis.conf, the reference page, and the
  * server's part of the manual.
  *
- * All show what the rows say and not what the variables hold, so that the texts are the same
- * whichever server made them; a lint compares them with the files in the tree.
+ * The documents show the rows and not the values of the variables, so that every server makes the
+ * same texts. A lint compares them with the files in the tree.
  *
- * redis.conf: every option stands commented at its default below its help. A directive without a
- * default that could stand in a file ends in "...".
+ * In redis.conf every option has its help as a comment, and below it a commented line with its
+ * default. The line of a directive whose default cannot be written into a file ends in "...".
  */
 #include <inttypes.h>
 
@@ -55,7 +55,8 @@ static void append_title(struct buffer *out, const char *section) {
 
 /* --- redis.conf --- */
 
-/* Words of `text` as comment lines of at most TEXT_COLUMNS; a longer word has a line of its own. */
+/* Appends the words of `text` as comment lines of at most TEXT_COLUMNS; a longer word gets a line
+ * of its own. */
 static void append_comment(struct buffer *out, struct slice text) {
     size_t column = 0;
     for (size_t at = 0; at < text.length;) {
@@ -73,7 +74,8 @@ static void append_comment(struct buffer *out, struct slice text) {
     buffer_append_char(out, '\n');
 }
 
-/* For a row's value that no words at all would be, as for a directive without a default. */
+/* Returns whether the row has a default that can be written into a file. A custom row's empty text
+ * cannot, because a line needs a word. */
 static bool has_example(const struct option_row *row) {
     return row->fallback && (row->type != OPTION_TYPE_CUSTOM || row->fallback[0]);
 }
@@ -116,7 +118,8 @@ void option_write_example(struct buffer *out) {
 
 /* --- the reference page --- */
 
-/* Text in a cell: a bar would end it. */
+/* Appends the text of a cell of a Markdown table; a bar is escaped, because it would end the
+ * cell. */
 static void append_cell(struct buffer *out, const char *text) {
     for (; *text; text++) {
         if (*text == '|') buffer_append_char(out, '\\');

@@ -115,10 +115,11 @@ enum peer_client_state peer_client_state(const struct peer_client *client);
 const char *peer_client_error(const struct peer_client *client);
 
 /* Sets how long the client waits for the next step: the name, the connection, output that is
- * written, an answer. A push is not a step, and a client that waits for nothing has no limit. Then
- * the connection ends as if it were lost. 0 (at first): no limit. */
+ * written, an answer. If a step takes longer, the connection ends as if it were lost. A push is not
+ * a step, and a client that waits for nothing has no limit. 0 (at first): no limit. */
 void peer_client_set_patience(struct peer_client *client, int64_t msec);
-/* Whether the connection ended by that limit. */
+/* Returns whether the last connection ended because a step took longer than the time limit that
+ * peer_client_set_patience set. */
 bool peer_client_was_late(const struct peer_client *client);
 
 /* Appends a request, which is written at once, or as soon as the other side reads. False if the

@@ -32,7 +32,7 @@ void acl_register(void);
 
 /* The client's user; never NULL. */
 const struct acl_user *acl_user_of(const struct client *c);
-/* The user of this name; NULL where there is none. */
+/* The user of this name; NULL if there is none. */
 const struct acl_user *acl_find(struct slice name);
 /* Whether the default user has a password, so that AUTH with a password alone makes sense. */
 bool acl_default_has_password(void);

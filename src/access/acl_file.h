@@ -25,7 +25,7 @@ MUST_USE bool acl_file_load(struct client *self, struct buffer *error);
 MUST_USE bool acl_file_save(void);
 
 /* Reads a file's text into the set. Faults are appended to `errors`, with `name` as the file's
- * name; true where there is none. */
+ * name; true if there is none. */
 FOR_TESTS bool acl_file_parse(struct slice text, const char *name, struct acl_users *into,
                               struct buffer *errors);
 /* Appends all users in the form of a file, a line each, ordered by name. */

@@ -74,7 +74,7 @@ enum acl_fault {
 
 void acl_rules_register(void); /* acl-pubsub-default */
 
-/* False for names with blanks or NUL bytes. */
+/* Returns false for names with blanks or NUL bytes. */
 bool acl_name_is_valid(struct slice name);
 /* A user that is off and may do nothing, except listen to all channels if acl-pubsub-default says
  * so. The caller frees it. */

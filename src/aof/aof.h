@@ -22,8 +22,8 @@ extern struct gate aof_gate;
  * appending to it. False after a line in the log. */
 MUST_USE bool aof_load_at_start(void);
 /* Before the file is read again (DEBUG LOADAOF): writes all that is queued; a rewritten file takes
- * the log's place or is given up. False where that failed, or where the first file is not written
- * yet, so that no file has the data; the log says why. */
+ * the log's place or is given up. Returns false if that failed, or if the first file is not
+ * written yet, so that no file has the data; the log says why. */
 MUST_USE bool aof_settle(void);
 /* Notes that the file was read again, and may have been cut off at its end. Not `good`: the data is
  * only a part of what the log stands for. Nothing may then be added to the log, and no snapshot may
@@ -42,8 +42,8 @@ void aof_turn(void);
 /* Called several times a second. */
 void aof_cron(void);
 
-/* Called before the server ends: ends a rewrite, then writes and syncs what is queued. False where
- * data would be lost and `in_any_case` is false: the first file is not whole yet, or the file
- * cannot be written. */
+/* Called before the server ends: ends a rewrite, then writes and syncs what is queued. Returns
+ * false if data would be lost and `in_any_case` is false: the first file is not whole yet, or the
+ * file cannot be written. */
 bool aof_end(bool in_any_case);
 #endif

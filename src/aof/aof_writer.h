@@ -77,8 +77,8 @@ static inline uint64_t aof_writer_end(void) { return aof_writer_queue.end; }
 void aof_writer_flush(void);
 /* Called after the loop woke: notes what the other thread has done. */
 void aof_writer_turn(void);
-/* Waits for the other thread, writes all, and syncs with `sync` or under `always`. False where that
- * failed; the host was told. */
+/* Waits for the other thread, writes all, and syncs with `sync` or under `always`. Returns false if
+ * that failed; the host was told. */
 MUST_USE bool aof_writer_drain(bool sync);
 
 /* ---- another file takes this one's place ---- */
@@ -88,11 +88,11 @@ MUST_USE bool aof_writer_drain(bool sync);
  * kept. */
 void aof_writer_keep(uint64_t from);
 /* Makes the other thread begin no more writes, until aof_writer_switch or aof_writer_go_on.
- * `wholly`: the main thread writes nothing either, and replies wait. False while the other thread
- * still writes: ask again. */
+ * `wholly`: the main thread writes nothing either, and replies wait. Returns false while the other
+ * thread still writes: ask again. */
 MUST_USE bool aof_writer_rest(bool wholly);
 /* While the writer rests, not wholly: the main thread writes to this file, too. The file has
- * `file_bytes` and all up to `position`; what is missing is written at once. False where that
+ * `file_bytes` and all up to `position`; what is missing is written at once. Returns false if that
  * failed: call aof_writer_go_on. After a later failure no reply leaves until the writer switches to
  * this file. */
 MUST_USE bool aof_writer_follow(int fd, uint64_t file_bytes, uint64_t position);

@@ -27,7 +27,7 @@ static inline struct blob *blob_create(size_t capacity, enum memory_class class)
     size_t good = memory_good_size(blob_allocation(capacity));
     return blob_in(memory_alloc(good, class), good);
 }
-/* A blob of length 0 with room for `capacity` bytes at least; NULL where there is no memory. */
+/* A blob of length 0 with room for `capacity` bytes at least; NULL if there is no memory. */
 static inline struct blob *blob_try_create(size_t capacity, enum memory_class class) {
     size_t good = memory_good_size(blob_allocation(capacity));
     void *block = memory_try_alloc(good, class);

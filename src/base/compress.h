@@ -17,7 +17,7 @@
 /* Writes the compressed text to `out`. Returns how many bytes, or 0 where they are more than
  * `room`: `out` holds garbage then. O(text). Any thread. */
 MUST_USE size_t compress_lzf(struct slice text, void *out, size_t room);
-/* Expands foreign bytes to `out`; false where they do not expand to exactly `length` bytes. Even
+/* Expands foreign bytes to `out`; false if they do not expand to exactly `length` bytes. Even
  * then any of the first `length` bytes of `out` may be overwritten, and none behind them.
  * O(length). Any thread. */
 MUST_USE bool decompress_lzf(struct slice packed, void *out, size_t length);

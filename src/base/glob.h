@@ -7,7 +7,7 @@
 
 #include "base/string.h"
 
-/* True where the whole text matches. O(pattern length * text length). `nocase` ignores ASCII case.
- */
+/* Returns true if the whole text matches. O(pattern length * text length). `nocase` ignores ASCII
+ * case. */
 bool glob_match(struct slice pattern, struct slice text, bool nocase);
 #endif

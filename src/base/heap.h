@@ -19,7 +19,7 @@ struct heap_item {
 struct heap {
     struct heap_item **items; /* NULL where it has never held any */
     size_t count, room;
-    /* True where `a` comes out before `b`. */
+    /* Returns true if `a` comes out before `b`. */
     bool (*before)(const struct heap_item *a, const struct heap_item *b);
     enum memory_class class;
 };
@@ -34,7 +34,7 @@ void heap_free(struct heap *heap);
 void heap_insert(struct heap *heap, struct heap_item *item);
 /* O(log n). The item must be in this heap. */
 void heap_remove(struct heap *heap, struct heap_item *item);
-/* The item that no other one comes before; NULL where the heap is empty. O(1). */
+/* The item that no other one comes before; NULL if the heap is empty. O(1). */
 static inline struct heap_item *heap_first(const struct heap *heap) {
     return heap->count ? heap->items[0] : NULL;
 }

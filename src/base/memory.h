@@ -46,15 +46,15 @@ MUST_USE void *memory_zalloc(size_t size, enum memory_class class)
  * by memory_free_aligned. */
 void *memory_alloc_aligned(size_t alignment, size_t size, enum memory_class class)
     __attribute__((warn_unused_result));
-/* At least `size` bytes, aligned to 16; NULL where there is no memory, or `size` is absurd. */
+/* At least `size` bytes, aligned to 16; NULL if there is no memory, or `size` is absurd. */
 MUST_USE void *memory_try_alloc(size_t size, enum memory_class class)
     __attribute__((malloc, warn_unused_result));
 /* Resizes a block, which may move; contents are kept up to the smaller size. `block` may be NULL.
  * The class must be the block's. Never NULL. */
 MUST_USE void *memory_realloc(void *block, size_t size, enum memory_class class)
     __attribute__((warn_unused_result));
-/* Resizes a block as memory_realloc does; NULL, with `block` as it was, where there is no memory.
- */
+/* Resizes a block as memory_realloc does; NULL, with `block` as it was, where there is no
+ * memory. */
 MUST_USE void *memory_try_realloc(void *block, size_t size, enum memory_class class)
     __attribute__((warn_unused_result));
 MUST_USE char *memory_strdup(const char *text, enum memory_class class)
@@ -111,8 +111,8 @@ struct memory_allocator_stats {
 };
 void memory_allocator_stats(struct memory_allocator_stats *stats);
 /* Sets whether the allocator gives memory that has been free for a while back to the system from a
- * thread of its own (which a forked child lacks), or within calls of malloc and free. False where
- * the allocator cannot. */
+ * thread of its own (which a forked child lacks), or within calls of malloc and free. Returns false
+ * if the allocator cannot. */
 MUST_USE bool memory_set_background_purge(bool on);
 /* Writes the allocator's own report in pieces; nothing where it is not jemalloc. */
 void memory_allocator_report(void (*write)(void *context, const char *text), void *context);

@@ -13,7 +13,7 @@
 #define NUMBER_DOUBLE_CHARS 328       /* any double in fixed notation with 17 decimals, and a NUL */
 #define NUMBER_LONG_DOUBLE_CHARS 5120 /* any long double, likewise */
 
-/* True where the text is the canonical decimal form of an int64: no blanks, no plus sign, no
+/* Returns true if the text is the canonical decimal form of an int64: no blanks, no plus sign, no
  * leading zero, no "-0". `value` is set only then. */
 MUST_USE bool number_parse_int64(const char *text, size_t length, int64_t *value);
 MUST_USE bool number_parse_uint64(const char *text, size_t length, uint64_t *value);

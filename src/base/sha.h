@@ -11,7 +11,7 @@
 #define SHA1_BYTES 20
 #define SHA256_BYTES 32
 
-/* From any thread. Neither allocates. */
+/* Both may be called from any thread, and do not allocate. */
 void sha1_of(struct slice text, unsigned char digest[SHA1_BYTES]);
 /* Leaves no byte of the text behind in memory, because the text is a password. */
 void sha256_of(struct slice text, unsigned char digest[SHA256_BYTES]);

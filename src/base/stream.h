@@ -81,8 +81,8 @@ static inline void sink_write(struct sink *s, const void *bytes, size_t length) 
 }
 static inline void sink_write_byte(struct sink *s, unsigned char byte) { sink_write(s, &byte, 1); }
 
-/* Drains the window. False where this or an earlier write failed: `s->error` (and errno) says why.
- * Does not sync a file. */
+/* Drains the window. Returns false if this or an earlier write failed: `s->error` (and errno) says
+ * why. Does not sync a file. */
 MUST_USE bool sink_flush(struct sink *s);
 /* errno of the first failure; 0 = none so far, among the bytes that have left the window. */
 static inline int sink_error(const struct sink *s) { return s->error; }
@@ -153,8 +153,8 @@ void source_init(struct source *s, const struct source_type *type, char *window,
                  size_t window_bytes, uint64_t length);
 
 MUST_USE bool source_read_slow(struct source *s, void *bytes, size_t length);
-/* Reads the next `length` bytes. False where fewer come: `bytes` are zeros then, the status says
- * why, and the offset stands where the source's bytes end. */
+/* Reads the next `length` bytes. Returns false if fewer come: `bytes` are zeros then, the status
+ * says why, and the offset stands where the source's bytes end. */
 MUST_USE static inline bool source_read(struct source *s, void *bytes, size_t length) {
     if (__builtin_expect(length > (size_t)(s->limit - s->next), 0)) {
         return source_read_slow(s, bytes, length);
@@ -163,17 +163,17 @@ MUST_USE static inline bool source_read(struct source *s, void *bytes, size_t le
     s->next += length;
     return true;
 }
-/* Skips `length` bytes, which count for the checksum; false, with the status set, where fewer come.
- */
+/* Skips `length` bytes, which count for the checksum; false, with the status set, where fewer
+ * come. */
 MUST_USE bool source_skip(struct source *s, uint64_t length);
 /* The unread bytes that are in memory already: for a look without a copy, until the next call. They
  * are still to be read or skipped. Empty after a fault. */
 static inline struct slice source_window(const struct source *s) {
     return (struct slice){s->next, (size_t)(s->limit - s->next)};
 }
-/* Reads the next `length` bytes in place, valid until the next call. NULL where fewer come (the
- * status says why), and where `length` is larger than the window: then the status is good, nothing
- * is read, and source_read must be used. A source of memory has no such limit. */
+/* Reads the next `length` bytes in place, valid until the next call. Returns NULL if fewer come
+ * (the status says why), and where `length` is larger than the window: then the status is good,
+ * nothing is read, and source_read must be used. A source of memory has no such limit. */
 MUST_USE const char *source_take(struct source *s, size_t length);
 
 /* Whether no byte follows. Reads ahead where the window is empty; where that read fails, the result

@@ -23,7 +23,7 @@ struct benchmark_request {
 };
 
 /* Encodes a request from words. With `draws` each BENCHMARK_RANDOM_WORD becomes a place for a
- * random number; else it is sent unchanged. False where the places are more than
+ * random number; else it is sent unchanged. Returns false if the places are more than
  * BENCHMARK_PLACES_MAX. */
 bool benchmark_request_of_words(struct benchmark_request *r, const struct slice *words,
                                 size_t count, bool draws);

@@ -14,7 +14,7 @@ const char *benchmark_test_title(size_t test);
 /* Whether `names`, separated by commas, has a name of the test; case is ignored, NULL names all
  * tests. */
 bool benchmark_test_is_chosen(size_t test, const char *names);
-/* The first of `names` that is no test's name, and its length; NULL where all are known. O(names *
+/* The first of `names` that is no test's name, and its length; NULL if all are known. O(names *
  * tests). */
 const char *benchmark_tests_unknown(const char *names, size_t *length);
 /* Makes the test's request, with a value of `value_bytes` bytes; `draws` as in

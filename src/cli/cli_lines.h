@@ -10,7 +10,7 @@
 struct cli_options;
 struct slice;
 
-/* Prints the help that the words ask for; false where the first word is neither "help" nor "?". */
+/* Prints the help that the words ask for; false if the first word is neither "help" nor "?". */
 bool cli_lines_show_help(const struct slice *words, size_t count);
 
 /* Runs lines until the input ends, or until "quit" or "exit". Returns the program's exit status.

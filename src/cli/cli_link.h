@@ -21,10 +21,9 @@ struct peer_client;
  * pushes that arrive during cli_link_call; NULL drops them. */
 void cli_link_init(struct tool_connection *c, bool resp3, bool verbose,
                    void (*on_push)(const struct peer_reply *push));
-/* Closes the present connection and opens a new one. False where no connection results; a refused
- * AUTH or SELECT does not count (cli_link_is_greeted). Both failures are reported on standard
- * error.
- */
+/* Closes the present connection and opens a new one. Returns false if no connection results; a
+ * refused AUTH or SELECT does not count (cli_link_is_greeted). Both failures are reported on
+ * standard error. */
 MUST_USE bool cli_link_open(void);
 void cli_link_close(void);
 bool cli_link_is_open(void);
@@ -34,14 +33,13 @@ bool cli_link_is_greeted(void);
 void cli_link_send(const struct slice *words, size_t count);
 /* Waits for the next reply or push, without a time limit; it is valid until the next call. NULL
  * where the connection ended (cli_link_error), or after an interrupt while cli_link_heed_interrupt
- * is on.
- */
+ * is on. */
 const struct peer_reply *cli_link_read(void);
 /* Sends a request and waits for its reply, NULL as for cli_link_read; pushes before the reply go to
  * `on_push`. */
 const struct peer_reply *cli_link_call(const struct slice *words, size_t count);
-/* Sends the words of `line`, which blanks separate, and returns the reply, as cli_link_must_read.
- */
+/* Sends the words of `line`, which blanks separate, and returns the reply, as
+ * cli_link_must_read. */
 const struct peer_reply *cli_link_must_call(const char *line);
 /* Waits for the next reply and drops pushes. Ends the program with a message where the connection
  * ends: for modes that cannot continue without a reply. */
@@ -55,6 +53,6 @@ struct peer_client *cli_link_client(void);
 /* With `heed` an interrupt (Ctrl-C) ends the present wait instead of the program; without, it ends
  * the program again. */
 void cli_link_heed_interrupt(bool heed);
-/* True once after an interrupt. */
+/* Returns true once after an interrupt. */
 bool cli_link_take_interrupt(void);
 #endif

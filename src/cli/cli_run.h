@@ -32,7 +32,7 @@ void cli_run_init(struct cli_options *o);
  * ended, each run opens it again once. A command with an endless stream of replies (MONITOR,
  * SUBSCRIBE) shows them until an interrupt or the end of the connection. */
 enum cli_outcome cli_run(const struct slice *words, size_t count, int64_t repeat);
-/* Opens the connection and resets the session. False where there is no connection. */
+/* Opens the connection and resets the session. Returns false if there is no connection. */
 MUST_USE bool cli_run_connect(void);
 const struct cli_session *cli_run_session(void);
 /* Shows a push, where the options say so; the `on_push` of cli_link_init. */

@@ -22,10 +22,10 @@ void cli_words_free(struct cli_words *w);
 /* `word` is borrowed. */
 void cli_words_add(struct cli_words *w, struct slice word);
 /* Adds the arguments, which are borrowed; with `quoted` an argument that begins with a quote is
- * unquoted. False where an argument's quotes are wrong. */
+ * unquoted. Returns false if an argument's quotes are wrong. */
 MUST_USE bool cli_words_take_arguments(struct cli_words *w, int count, char *const *arguments,
                                        bool quoted);
-/* Adds all of standard input as one word; at most once for each `w`. False where standard input
- * cannot be read (errno). */
+/* Adds all of standard input as one word; at most once for each `w`. Returns false if standard
+ * input cannot be read (errno). */
 MUST_USE bool cli_words_take_input(struct cli_words *w);
 #endif

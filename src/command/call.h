@@ -63,7 +63,7 @@ static inline bool call_is_scripts(const struct call *call) {
 /* The argument as MONITOR, SLOWLOG and crash reports may show it: "(redacted)" for a secret. */
 struct slice call_argument_shown(const struct call *call, int index);
 
-/* Gives the caller the block of argument `index`, and the block the class `class`; NULL where the
+/* Gives the caller the block of argument `index`, and the block the class `class`; NULL if the
  * argument has no block of its own. The slice stays valid as long as the block lives. */
 struct blob *call_take_argument(const struct call *call, int index, enum memory_class class);
 

@@ -17,17 +17,17 @@
 #include "net/client.h"
 #include "store/keyspace.h"
 
-/* What the caller of call_make gives. All pointers are borrowed until the call has ended.
- */
+/* What the caller of call_make gives. All pointers are borrowed until the call has
+ * ended. */
 struct call_parts {
     struct command *command; /* the row of argv[0]; NULL = no such command */
     int argc;
     const struct slice *argv;
     struct request *request; /* the request that the call comes from; NULL = none */
-    struct blob **blobs;    /* each argument's own block, or NULL; NULL where no argument has one */
-    int hashed;             /* the argument whose hash is key_hash; 0 = no hash is known */
-    uint64_t key_hash;      /* hash_bytes of argument `hashed` */
-    struct buffer *refusal; /* struct call.refusal; NULL = the client is told of a refusal */
+    struct blob **blobs;     /* each argument's own block, or NULL; NULL if no argument has one */
+    int hashed;              /* the argument whose hash is key_hash; 0 = no hash is known */
+    uint64_t key_hash;       /* hash_bytes of argument `hashed` */
+    struct buffer *refusal;  /* struct call.refusal; NULL = the client is told of a refusal */
 };
 
 /* Fills `*call` with a call by `client` in the database that the client has selected. Inlined, and

@@ -128,19 +128,19 @@ _Noreturn void command_refused(const struct command *rows);
 static inline void command_register(struct command *rows, size_t count) {
     if (!command_try_register(rows, count)) command_refused(rows);
 }
-/* Renames a command; only before the server starts. "" removes it. False where `name` is unknown or
- * `new_name` is taken. */
+/* Renames a command; only before the server starts. "" removes it. Returns false if `name` is
+ * unknown or `new_name` is taken. */
 MUST_USE bool command_rename(struct slice name, struct slice new_name);
-/* The command of that name, in upper or lower case; NULL where unknown. */
+/* The command of that name, in upper or lower case; NULL if unknown. */
 struct command *command_find(struct slice name);
 /* All commands in order of registration, renamed and removed ones included. */
 size_t command_count(void);
 struct command *command_at(size_t index);
 /* The command's categories, including those that follow from its flags. */
 unsigned command_categories(const struct command *command);
-const char *command_flag_name(unsigned flag);         /* "write"; NULL where there is none */
+const char *command_flag_name(unsigned flag);         /* "write"; NULL if there is none */
 const char *command_category_name(unsigned category); /* "keyspace", without @ */
-/* True where `argc` fits the arity. */
+/* Returns true if `argc` fits the arity. */
 bool command_arity_fits(const struct command *command, int argc);
 void command_reset_stats(void);
 #endif

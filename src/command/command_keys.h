@@ -36,8 +36,8 @@ struct key_search {
 
 /* Whether the command has keys, by positions or by a function. */
 bool command_has_keys(const struct command *command);
-/* Visits the keys of a request. False where there is no key or the arguments are at fault; then no
- * key was visited. O(argc). */
+/* Visits the keys of a request. Returns false if there is no key or the arguments are at fault;
+ * then no key was visited. O(argc). */
 bool command_each_key(const struct key_search *search);
 
 /* ---- for the functions of rows ----

@@ -35,7 +35,7 @@ struct draw_type {
     size_t (*count)(struct value v);
     /* Picks a random member, each with the same probability. */
     void (*pick)(struct value v, struct draw_item *item);
-    /* The member of rank < count; NULL where no value is reached by rank. */
+    /* The member of rank < count; NULL if no value is reached by rank. */
     void (*at)(struct value v, size_t rank, struct draw_item *item);
     void (*each)(struct value v, draw_visit *visit, void *context);
     void (*reply_second)(struct client *c, struct slice second); /* NULL where `with` is */

@@ -18,8 +18,8 @@ struct rax;
 
 /* ---- IDs ---- */
 
-/* Parses "msec-sequence", or "msec", whose sequence is then `missing`. False where the text is no
- * ID. */
+/* Parses "msec-sequence", or "msec", whose sequence is then `missing`. Returns false if the text is
+ * no ID. */
 bool stream_read_id(struct slice text, uint64_t missing, struct stream_id *id);
 /* Parses an argument as an ID, with sequence 0 where it has none; false after an error reply. */
 bool stream_parse_id(const struct call *call, int index, struct stream_id *id);

@@ -44,7 +44,7 @@ enum bits_overflow {
     BITS_SATURATE, /* the nearest number that fits */
     BITS_FAIL,
 };
-/* value + increment as a field of `width` bits holds it; false where it overflows and `overflow` is
+/* value + increment as a field of `width` bits holds it; false if it overflows and `overflow` is
  * BITS_FAIL. `value` itself need not fit. Unsigned: width <= 63. */
 bool bits_add_signed(int64_t value, int64_t increment, unsigned width, enum bits_overflow overflow,
                      int64_t *result);

@@ -28,7 +28,7 @@ struct distinct {
 void distinct_open(void);
 /* Begins with no text, for up to `most` of them. O(most). */
 void distinct_begin(struct distinct *d, size_t most);
-/* Adds the text at `at` of a listpack, which may still be under construction: false where an equal
+/* Adds the text at `at` of a listpack, which may still be under construction: false if an equal
  * text was added before. */
 MUST_USE bool distinct_add(struct distinct *d, const struct listpack *lp, uint32_t at,
                            struct slice text);

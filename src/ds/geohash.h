@@ -23,7 +23,7 @@ struct geohash_position {
     double longitude, latitude; /* degrees */
 };
 
-/* True within the limits above. */
+/* Returns true if the position is within the limits above. */
 bool geohash_position_is_valid(struct geohash_position p);
 /* The position must be valid. */
 uint64_t geohash_encode(struct geohash_position p);
@@ -42,15 +42,15 @@ struct geohash_shape {
     double radius;        /* metres, of a circle */
     double width, height; /* metres, of a box */
 };
-/* True where `p` lies in the shape; `distance` is its distance from the centre, in metres. */
+/* Returns true if `p` lies in the shape; `distance` is its distance from the centre, in metres. */
 bool geohash_contains(const struct geohash_shape *shape, struct geohash_position p,
                       double *distance);
 
 struct geohash_range {
     uint64_t first, end; /* cells first <= cell < end */
 };
-/* Ranges that together cover the shape, in the order in which 6.2 searches them; returns how many.
- */
+/* Ranges that together cover the shape, in the order in which 6.2 searches them; returns how
+ * many. */
 size_t geohash_cover(const struct geohash_shape *shape,
                      struct geohash_range ranges[GEOHASH_RANGES_MAX]);
 #endif

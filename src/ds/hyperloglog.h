@@ -37,8 +37,8 @@
 
 enum hyperloglog_result { HYPERLOGLOG_SAME, HYPERLOGLOG_CHANGED, HYPERLOGLOG_CORRUPT };
 
-/* True where the bytes have a header, and a dense form its length. The runs of a sparse form are
- * checked by the functions that walk them. */
+/* Returns true if the bytes have a header, and a dense form its length. The runs of a sparse form
+ * are checked by the functions that walk them. */
 bool hyperloglog_is_valid(struct slice bytes);
 bool hyperloglog_is_dense(const char *bytes);
 /* Writes an empty sparse form; returns its length. */
@@ -50,25 +50,25 @@ size_t hyperloglog_init(char *bytes);
  * O(length) sparse. */
 enum hyperloglog_result hyperloglog_add(char *bytes, size_t *length, struct slice element,
                                         size_t sparse_max);
-/* True where adding the element to a dense form would change nothing. */
+/* Returns true if adding the element to a dense form would change nothing. */
 bool hyperloglog_dense_has(const char *bytes, struct slice element);
 /* Turns a sparse form into a dense one, in the same room. False, with nothing changed, where the
  * runs do not cover the registers or are followed by bytes that do not begin with a run of values
  * (those 6.2 ignores). */
 bool hyperloglog_make_dense(char *bytes, size_t *length);
-/* Raises each of `registers` to that of `bytes`, which must be valid. False where runs are corrupt;
- * some registers may be raised even then. */
+/* Raises each of `registers` to that of `bytes`, which must be valid. Returns false if runs are
+ * corrupt; some registers may be raised even then. */
 bool hyperloglog_merge(uint8_t registers[HYPERLOGLOG_REGISTERS], struct slice bytes);
 /* Raises the registers of `*length` bytes, in a room of HYPERLOGLOG_ROOM_BYTES, to `registers`, in
- * the way that hyperloglog_add would. False where runs are corrupt. */
+ * the way that hyperloglog_add would. Returns false if runs are corrupt. */
 bool hyperloglog_raise(char *bytes, size_t *length, const uint8_t registers[HYPERLOGLOG_REGISTERS],
                        size_t sparse_max);
 
-/* The estimate; false where runs are corrupt, or followed by anything. O(registers). */
+/* The estimate; false if runs are corrupt, or followed by anything. O(registers). */
 bool hyperloglog_count(struct slice bytes, uint64_t *cardinality);
 uint64_t hyperloglog_count_registers(const uint8_t registers[HYPERLOGLOG_REGISTERS]);
-/* The cardinality as last counted; false where it is out of date, as HYPERLOGLOG_BEYOND always is.
- */
+/* The cardinality as last counted; false if it is out of date, as HYPERLOGLOG_BEYOND always
+ * is. */
 bool hyperloglog_kept_count(const char *bytes, uint64_t *cardinality);
 void hyperloglog_keep_count(char *bytes, uint64_t cardinality);
 void hyperloglog_forget_count(char *bytes);

@@ -23,13 +23,13 @@ struct idset {
     uint32_t count, capacity;
 };
 
-/* False where the id is there already. All calls for one set name the same class. */
+/* Returns false if the id is there already. All calls for one set name the same class. */
 bool idset_add(struct idset *s, uint64_t id, enum memory_class class);
-/* False where the id is not there. */
+/* Returns false if the id is not there. */
 bool idset_remove(struct idset *s, uint64_t id, enum memory_class class);
 bool idset_has(const struct idset *s, uint64_t id);
-/* True where one more id makes the array grow: the moment for the owner to remove ids that are out
- * of date. */
+/* Returns true if one more id makes the array grow: the moment for the owner to remove ids that are
+ * out of date. */
 bool idset_is_full(const struct idset *s);
 /* Walks the ids in no order: start with *position 0; returns 0 at the end. The set may not change
  * meanwhile. */

@@ -42,9 +42,9 @@ bool intset_has(const struct intset *s, int64_t member);
 FOR_TESTS size_t intset_count_below(const struct intset *s, int64_t member);
 /* A random member, each equally likely; the set must not be empty. Uses base/random. */
 int64_t intset_random(const struct intset *s);
-/* False where the member is there already. */
+/* Returns false if the member is there already. */
 bool intset_add(struct intset **s, int64_t member);
-/* False where the member is not there. */
+/* Returns false if the member is not there. */
 bool intset_remove(struct intset **s, int64_t member);
 /* Removes the members at these places, which ascend strictly, in one pass. O(n). */
 void intset_remove_places(struct intset **s, const size_t *places, size_t count);

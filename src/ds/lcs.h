@@ -19,8 +19,8 @@
 struct lcs;
 
 /* Compares the texts, which must live as long as the result. `with_ranges`: lcs_previous will be
- * called. NULL where there are more than LCS_CELLS_MAX cells, or no memory. O(a / 64 * b) time;
- * with ranges one bit of memory a cell. */
+ * called. Returns NULL if there are more than LCS_CELLS_MAX cells, or no memory. O(a / 64 * b)
+ * time; with ranges one bit of memory a cell. */
 struct lcs *lcs_create(struct slice a, struct slice b, bool with_ranges);
 void lcs_free(struct lcs *lcs);
 /* The length of the longest common subsequence in bytes. */
@@ -30,7 +30,7 @@ size_t lcs_length(const struct lcs *lcs);
 struct lcs_range {
     size_t a_start, b_start, length;
 };
-/* The next range, from the last to the first; false where there are no more. Where several common
+/* The next range, from the last to the first; false if there are no more. Where several common
  * subsequences are equally long, the ranges are those that 6.2 finds. */
 bool lcs_previous(struct lcs *lcs, struct lcs_range *range);
 #endif

@@ -27,8 +27,8 @@
 
 #define LISTPACK_HEADER_BYTES 6
 #define LISTPACK_EMPTY_BYTES (LISTPACK_HEADER_BYTES + 1)
-/* The format's own limit is 4 GiB; a block that is rewritten on each change should be far smaller.
- */
+/* The format's own limit is 4 GiB; a block that is rewritten on each change should be far
+ * smaller. */
 #define LISTPACK_BYTES_MAX ((size_t)1 << 30)
 
 /* The block of bytes itself; see listpack_bytes. */
@@ -52,7 +52,7 @@ struct listpack *listpack_dup(const struct listpack *lp);
 /* A copy of foreign bytes that listpack_validate found good. */
 FOR_TESTS struct listpack *listpack_from_bytes(const void *bytes, size_t size);
 /* A copy of foreign bytes. A wrong length behind the last element is corrected, because nothing
- * stands behind it that it could lead to. NULL where anything else is wrong. O(size). */
+ * stands behind it that it could lead to. Returns NULL if anything else is wrong. O(size). */
 MUST_USE struct listpack *listpack_from_foreign(const void *bytes, size_t size);
 
 /* A read-only listpack over bytes that stay their owner's. */
@@ -105,7 +105,8 @@ struct listpack_builder {
     uint8_t few[LISTPACK_BUILD_BYTES];
 };
 void listpack_build_begin(struct listpack_builder *b);
-/* False, with nothing added, where the listpack would have more than LISTPACK_BYTES_MAX bytes. */
+/* Returns false, with nothing added, if the listpack would have more than LISTPACK_BYTES_MAX
+ * bytes. */
 MUST_USE bool listpack_build_add(struct listpack_builder *b, const struct listpack_value *v);
 /* The offset that the next element will have, and the elements so far, for listpack_equal. Valid
  * until the next element is added. */

@@ -74,10 +74,11 @@ struct ordered_cursor {
     const struct ordered_leaf *leaf;
     unsigned slot;
 };
-/* False where there is no such rank. O(log n). */
+/* Returns false if there is no such rank. O(log n). */
 bool ordered_seek(const struct ordered *o, size_t rank, struct ordered_cursor *c);
 struct ordered_element *ordered_get(const struct ordered_cursor *c);
-/* One step; false beyond the end, and then the cursor may not be used. O(1). */
+/* Moves the cursor by one element. Returns false beyond the end; the cursor may then not be used.
+ * O(1). */
 bool ordered_next(struct ordered_cursor *c);
 bool ordered_prev(struct ordered_cursor *c);
 

@@ -48,7 +48,7 @@ int quicklist_fill(const struct quicklist *q);
 unsigned quicklist_depth(const struct quicklist *q);
 
 void quicklist_push(struct quicklist *q, enum quicklist_end end, struct slice text);
-/* The element at an end; false where the list is empty. The text lives until the next change. */
+/* The element at an end; false if the list is empty. The text lives until the next change. */
 bool quicklist_peek(const struct quicklist *q, enum quicklist_end end, struct listpack_value *v);
 /* Deletes the element at an end of a list that is not empty. */
 void quicklist_drop(struct quicklist *q, enum quicklist_end end);
@@ -73,13 +73,13 @@ struct quicklist_cursor {
 /* Begins a cursor at the element `index`, counted from the end where negative (-1 = last). False
  * where there is no such element; the cursor is ended then. */
 bool quicklist_seek(struct quicklist *q, int64_t index, bool backwards, struct quicklist_cursor *c);
-/* One step on; false beyond the end. */
+/* Moves the cursor on by one element. Returns false beyond the end. */
 bool quicklist_step(struct quicklist_cursor *c);
 void quicklist_end(struct quicklist_cursor *c);
 /* The element; its text lives until the cursor moves or the list changes. */
 struct listpack_value quicklist_get(const struct quicklist_cursor *c);
 bool quicklist_equal(const struct quicklist_cursor *c, struct slice text);
-/* Deletes the element and moves one step on; false where that is beyond the end. */
+/* Deletes the element and moves one step on; false if that is beyond the end. */
 bool quicklist_delete(struct quicklist_cursor *c);
 /* These three change the list at the cursor and end the cursor. */
 void quicklist_insert_before(struct quicklist_cursor *c, struct slice text);
@@ -95,10 +95,10 @@ size_t quicklist_node_count(const struct quicklist_node *n); /* elements */
 void quicklist_node_each(const struct quicklist_node *n,
                          void (*visit)(const struct listpack_value *v, void *context),
                          void *context);
-/* The node's elements as a listpack, which the list owns; NULL where the node is compressed or a
+/* The node's elements as a listpack, which the list owns; NULL if the node is compressed or a
  * long element. */
 const struct listpack *quicklist_node_pack(const struct quicklist_node *n);
-/* Appends the node's elements as a ziplist; false where its one text is longer than
+/* Appends the node's elements as a ziplist; false if its one text is longer than
  * QUICKLIST_TEXT_BYTES_MAX. */
 MUST_USE bool quicklist_node_to_ziplist(const struct quicklist_node *n, struct buffer *out);
 

@@ -30,12 +30,13 @@ size_t rax_bytes(const struct rax *r);
  * without such a place. For trees in which no key is a prefix of another. O(1). */
 size_t rax_parts(const struct rax *r);
 
-/* The place of the key's value, valid until the next change; NULL where there is no such key. */
+/* The place of the key's value, valid until the next change; NULL if there is no such key. */
 void **rax_find(const struct rax *r, struct slice key);
-/* Sets the key's value. True where the key is new; otherwise `*old` (`old` may be NULL) is the
+/* Sets the key's value. Returns true if the key is new; otherwise `*old` (`old` may be NULL) is the
  * former value. */
 bool rax_insert(struct rax *r, struct slice key, void *value, void **old);
-/* Removes the key; `*old` (`old` may be NULL) is its value. False where there is no such key. */
+/* Removes the key; `*old` (`old` may be NULL) is its value. Returns false if there is no such
+ * key. */
 bool rax_remove(struct rax *r, struct slice key, void **old);
 
 enum rax_relation {

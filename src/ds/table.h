@@ -56,10 +56,10 @@ size_t table_bytes(const struct table *t);
  * table. So the sum of an owner, which sees only its own inserts and removals, stays true. */
 size_t table_bytes_seen(const struct table *t);
 
-/* The element with this key; NULL where there is none. */
+/* The element with this key; NULL if there is none. */
 void *table_find(const struct table *t, uint64_t hash, const void *key, size_t key_length);
 /* The place of the pointer to the found element, valid until the table changes, for
- * table_slot_element and table_slot_replace. NULL where there is none. */
+ * table_slot_element and table_slot_replace. Returns NULL if there is none. */
 typedef uint64_t *table_slot;
 table_slot table_find_slot(struct table *t, uint64_t hash, const void *key, size_t key_length);
 void *table_slot_element(const uint64_t *slot);
@@ -68,9 +68,9 @@ void *table_slot_replace(table_slot slot, void *element);
 /* Adds an element whose key is not there yet (debug builds assert that the element itself is not,
  * and that `hash` is its hash). May split a bucket, or two where growth is owed. */
 void table_insert(struct table *t, uint64_t hash, void *element);
-/* Removes and returns the element; NULL where there is none. May merge a bucket. */
+/* Removes and returns the element; NULL if there is none. May merge a bucket. */
 void *table_remove(struct table *t, uint64_t hash, const void *key, size_t key_length);
-/* Removes exactly this element (by address). False where it is not there. */
+/* Removes exactly this element (by address). Returns false if it is not there. */
 bool table_remove_element(struct table *t, uint64_t hash, const void *element);
 
 /* Whether exactly this element (by address, which is not dereferenced) is in the table under this
@@ -114,7 +114,7 @@ static inline uint64_t table_place(uint64_t hash) {
     return (bytes >> 1 & 0x5555555555555555) | (bytes & 0x5555555555555555) << 1;
 }
 
-/* A random element, each equally likely; NULL where the table is empty. Draws a bucket and a slot,
+/* A random element, each equally likely; NULL if the table is empty. Draws a bucket and a slot,
  * and after a bounded number of draws without an element a rank, which is found in O(buckets / 1024
  * + 1024). Uses base/random. */
 void *table_random(const struct table *t);
@@ -148,8 +148,8 @@ void table_rest(struct table *t);
  * The owner does the telling; the table itself ignores the flag. */
 void table_watch(struct table *t, bool watched);
 bool table_is_watched(const struct table *t);
-/* True while the table owes growth (splits put off) or shrinking, whether or not its mode lets it
- * pay now. */
+/* Returns true while the table owes growth (splits put off) or shrinking, whether or not its mode
+ * lets it pay now. */
 bool table_owes(const struct table *t);
 /* Whether the table owes growth or shrinking, and its mode lets it pay now. */
 bool table_may_pay(const struct table *t);

@@ -25,19 +25,19 @@ bool time_numbers_free_step(struct time_numbers *t, size_t blocks_max);
 
 void time_numbers_add(struct time_numbers *t, int64_t deadline_msec, uint32_t number);
 
-/* The deadline of the element that has this number now; false where there is no such element. */
+/* The deadline of the element that has this number now; false if there is no such element. */
 typedef bool time_numbers_deadline(const void *owner, uint32_t number, int64_t *deadline_msec);
 /* Finds a number whose element is due. The number stays, and is found again as long as its element
- * exists. False where there is none, or where `*budget`, which falls by one for each number that is
- * looked at or moved, is used up. `now_msec` must not be before time_numbers_base. */
+ * exists. Returns false if there is none, or if `*budget`, which falls by one for each number
+ * that is looked at or moved, is used up. `now_msec` must not be before time_numbers_base. */
 bool time_numbers_peek(struct time_numbers *t, int64_t now_msec, time_numbers_deadline *deadline,
                        const void *owner, int *budget, uint32_t *number);
 /* The time up to which deadlines have been processed. */
 int64_t time_numbers_base(const struct time_numbers *t);
 /* A lower bound of the earliest deadline, INT64_MAX where there is no number. O(levels). */
 int64_t time_numbers_next(const struct time_numbers *t);
-/* About how many numbers are due; exactly 0 once time_numbers_peek found nothing with budget left.
- */
+/* About how many numbers are due; exactly 0 once time_numbers_peek found nothing with budget
+ * left. */
 size_t time_numbers_due(const struct time_numbers *t, int64_t now_msec);
 /* Asserts the invariants. O(blocks). */
 void time_numbers_check(const struct time_numbers *t);

@@ -44,7 +44,7 @@ void timebuckets_insert(struct timebuckets *t, void *element);
 /* To be called before the element's deadline changes or the element is freed. */
 void timebuckets_remove(struct timebuckets *t, void *element);
 
-/* An element whose deadline is <= now; NULL where none is due. The caller removes it
+/* An element whose deadline is <= now; NULL if none is due. The caller removes it
  * (timebuckets_remove). A call moves at most TIMEBUCKETS_CASCADE_MAX elements to lower levels;
  * `*more` is true where it stopped for that bound although an element may be due. `now` may jump
  * either way. */
@@ -68,11 +68,11 @@ int64_t timebuckets_next_deadline(const struct timebuckets *t);
  * child saves, because it shares the elements' pages. Main thread only. O(1). */
 void timebuckets_set_resting(bool on);
 /* After a rest: does up to `steps` steps, each of some microseconds, of the work that the rest put
- * off; true where there is more. Until then the index works as well, and only takes a little more
+ * off; true if there is more. Until then the index works as well, and only takes a little more
  * memory. */
 bool timebuckets_settle(struct timebuckets *t, size_t steps);
 
-/* A uniformly random element, NULL where the index is empty. */
+/* A uniformly random element, NULL if the index is empty. */
 void *timebuckets_random(const struct timebuckets *t);
 /* A walk over all elements that survives changes: start with 0; calls `visit` for a bounded number
  * of elements and returns the next cursor, 0 at the end. In an index that does not change

@@ -7,7 +7,7 @@
 
 struct listpack;
 
-/* The fields and values in turn as a listpack, which the caller owns; NULL where the foreign bytes
+/* The fields and values in turn as a listpack, which the caller owns; NULL if the foreign bytes
  * are no zipmap, or too large for a listpack. Reads nothing outside of the bytes. Does not check
  * that fields differ. O(size). */
 struct listpack *zipmap_to_listpack(const void *bytes, size_t size);

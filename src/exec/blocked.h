@@ -97,7 +97,7 @@ void blocked_keep_slow(struct client *c, struct slowlog_entry *entry);
 /* Whether the client waits in a command of a kind that is not kept. A client that CLIENT PAUSE
  * holds does not wait in this sense. */
 bool blocked_is(const struct client *c);
-/* Ends the client's wait. False if the client does not wait, or its kind is kept. */
+/* Ends the client's wait. Returns false if the client does not wait, or its kind is kept. */
 bool blocked_end(struct client *c, const struct blocked_end *how);
 /* Ends all waits except those of kept kinds, because the events may not happen in this server any
  * more. O(clients). */

@@ -75,8 +75,8 @@ void edit_put_string(struct edit *edit, const struct string_value *value, int64_
  * They may be written until the keyspace changes. */
 char *edit_put_bytes(struct edit *edit, size_t length);
 void edit_put_deadline(struct edit *edit, int64_t deadline);
-/* Deletes the key; with `lazily` a large value is freed in the background. False if there is no
- * key. */
+/* Deletes the key; with `lazily` a large value is freed in the background. Returns false if there
+ * is no key. */
 bool edit_remove(struct edit *edit, bool lazily);
 
 /* ---- closing ---- */
@@ -117,7 +117,7 @@ void edit_close_untold(struct edit *edit, uint64_t changes, enum notify_class cl
 
 /* ---- whole edits ---- */
 
-/* Deletes the key and announces "del". False if there is no key. */
+/* Deletes the key and announces "del". Returns false if there is no key. */
 bool edit_delete(const struct key *key, bool lazily);
 /* Stores the result of a STORE command, which is no string, in place of the old value. A result
  * with members is stored and announced as `event`; `changes` are counted. An empty result deletes

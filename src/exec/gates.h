@@ -59,8 +59,8 @@ bool gate_is_set(const struct gate *gate);
 /* Whether any gate is on that forbids eviction. */
 bool gates_forbid_eviction(void);
 
-/* Flags (enum command_flags) of a call's command; of EXEC also those that any queued command has.
- */
+/* Flags (enum command_flags) of a call's command; of EXEC also those that any queued command
+ * has. */
 unsigned gate_flags(const struct call *call);
 /* Flags that a call's command lacks; of EXEC also those that any queued command lacks. */
 unsigned gate_flags_lacking(const struct call *call);
@@ -109,7 +109,8 @@ struct gates_now {
 };
 extern struct gates_now gates_now;
 
-/* True if no gate can stop a call of this client that has a known command and enough arguments. */
+/* Returns true if no gate can stop a call of this client that has a known command and enough
+ * arguments. */
 static inline bool gates_clear(const struct client *c) {
     return !(gates_now.on | client_has_any(c, gates_now.client_flags));
 }

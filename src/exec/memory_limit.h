@@ -28,8 +28,8 @@ struct memory_limit_clients {
 };
 void memory_limit_set_clients(const struct memory_limit_clients *how);
 
-/* While it is set, no key is evicted and no command refused: a replica leaves both to its primary.
- */
+/* While it is set, no key is evicted and no command refused: a replica leaves both to its
+ * primary. */
 void memory_limit_set_exempt(bool is_exempt);
 
 /* maxmemory, in bytes; 0 = it is not set, and the gate is off. */
@@ -47,7 +47,7 @@ bool memory_limit_lacked(void);
 int64_t memory_limit_slice_end_nsec(void);
 /* Called when a turn of the loop begins. */
 void memory_limit_turn(void);
-/* Called before the loop sleeps: continues eviction. True if there is more to do now. */
+/* Called before the loop sleeps: continues eviction. Returns true if there is more to do now. */
 bool memory_limit_step(void);
 
 /* The bytes that count toward maxmemory: used_memory less the memory that is never counted, the

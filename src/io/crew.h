@@ -35,8 +35,8 @@ size_t crew_room(const struct crew *c);
 size_t crew_given(const struct crew *c);
 /* Gives a job; there must be room. */
 void crew_give(struct crew *c, void *job);
-/* Takes back the oldest job that was given; works, or waits, until it is done. NULL where none is
- * given. */
+/* Takes back the oldest job that was given; works, or waits, until it is done. Returns NULL if none
+ * is given. */
 MUST_USE void *crew_take(struct crew *c);
 /* Returns when all given jobs are done, so that no thread works until the next one is given. */
 void crew_rest(struct crew *c);

@@ -113,7 +113,7 @@ void loop_timer_stop(struct loop *loop, struct loop_timer *timer);
 struct loop_hooks {
     void (*const *after_wake)(void);   /* first after waking, once wall time is refreshed */
     void (*const *after_events)(void); /* once after a turn's ready descriptors, before timers */
-    /* Before each wait; true where it has more to do and the loop should not sleep. */
+    /* Before each wait; true if it has more to do and the loop should not sleep. */
     bool (*const *before_sleep)(void);
 };
 /* Sets the hooks in place of earlier ones; at first there are none. The arrays are borrowed for the

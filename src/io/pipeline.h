@@ -47,6 +47,6 @@ void pipeline_give(struct pipeline *p, size_t bytes, size_t weight);
 /* Whether the pipeline has failed: a hint for the giver. */
 bool pipeline_failed(const struct pipeline *p);
 /* Waits until all that was given has come to the sink, ends the threads and frees the pipeline.
- * False where it failed: sink_error(out) says why. */
+ * Returns false if it failed: sink_error(out) says why. */
 MUST_USE bool pipeline_end(struct pipeline *p);
 #endif

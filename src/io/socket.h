@@ -49,11 +49,11 @@ struct socket_peer {
 /* The next connection, with the other end's address; -1 where there is none (EAGAIN) or on failure
  * (errno). Connections that ended while they waited are skipped. */
 MUST_USE int socket_accept(int listener, struct socket_peer *peer);
-/* Fills in the other, or our own, end's address. False where the socket is not connected (our own:
- * is no socket of these families). */
+/* Fills in the other, or our own, end's address. Returns false if the socket is not connected (our
+ * own: is no socket of these families). */
 MUST_USE bool socket_peer_of(int fd, struct socket_peer *peer);
 MUST_USE bool socket_local_of(int fd, struct socket_peer *local);
-/* True for 127.0.0.0/8, ::1 and unix sockets: protected mode. */
+/* Returns true for 127.0.0.0/8, ::1 and unix sockets: protected mode. */
 bool socket_peer_is_local(const struct socket_peer *peer);
 
 /* These return false, errno set, where the system refuses. */

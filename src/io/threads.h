@@ -45,7 +45,8 @@ unsigned threads_clients_min(void);
 /* For INFO: whether the last turn that served clients has given jobs. */
 void threads_note_active(bool active);
 
-/* From the main thread only, as all that follows. In a forked child the job is done at once. */
+/* Gives a job to the threads. In a forked child the job is done at once. This function and all that
+ * follow are for the main thread only. */
 void threads_give(struct threads_job *job);
 /* Returns when the job, which was given, is done. */
 void threads_wait(struct threads_job *job);

@@ -32,16 +32,17 @@ bool latency_is_on(void);
 void latency_note(const char *event, int64_t msec);
 
 size_t latency_event_count(void);
-/* In the order of their first samples. Valid until the next reset. */
+/* Returns an event, valid until the next reset. The events are in the order of their first
+ * samples. */
 const struct latency_event *latency_event_at(size_t index);
-/* The event of this name; NULL where it has no samples. */
+/* The event of this name; NULL if it has no samples. */
 const struct latency_event *latency_find(struct slice name);
 const char *latency_event_name(const struct latency_event *event);
 /* The longest since the event's last reset, even if its sample has been overwritten. */
 int64_t latency_event_msec_max(const struct latency_event *event);
-/* At least 1. */
+/* Returns the number of samples, at least 1. */
 size_t latency_sample_count(const struct latency_event *event);
-/* From the oldest on. */
+/* Returns a sample; index 0 is the oldest. */
 struct latency_sample latency_sample_at(const struct latency_event *event, size_t index);
 
 /* Forgets the events of that name, case ignored (as 6.2 here, and only here); returns how many. */

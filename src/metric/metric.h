@@ -39,8 +39,8 @@ struct metric_row {
 
 /* For rows whose value is always 0. */
 extern const int64_t metric_zero;
-/* Rows are borrowed for good. False where the section of one of them has a row of its name already;
- * then none of the rows is taken. */
+/* Rows are borrowed for good. Returns false if the section of one of them has a row of its name
+ * already; then none of the rows is taken. */
 MUST_USE bool metric_try_register(const struct metric_row *rows, size_t count);
 /* Ends the process: rows of the server's own are refused only by our fault. */
 _Noreturn void metric_refused(const struct metric_row *rows);

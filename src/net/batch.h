@@ -66,8 +66,8 @@ struct query;
 #define BATCH_GROUP 32
 /* Most bytes of one read; more input stays in the socket until the client's next turn. */
 #define BATCH_READ_BYTES 16384
-/* Size of the thread's input buffer; a batch is run when the buffer has no room for another read.
- */
+/* Size of the thread's input buffer; a batch is run when the buffer has no room for another
+ * read. */
 #define BATCH_INPUT_BYTES 131072
 /* Arguments of this length or more are read into a block of their own, which a command can keep. */
 #define BATCH_ADOPT_BYTES 32768
@@ -146,8 +146,8 @@ size_t batch_query_room(const struct client *c);
 /* Bytes of all arguments that have a block of their own: those being read, and whole ones that no
  * command has taken yet. O(1). */
 size_t batch_large_bytes(void);
-/* Bytes of the client's requests in this batch, if its request runs now; 0 for all other clients.
- */
+/* Bytes of the client's requests in this batch, if its request runs now; 0 for all other
+ * clients. */
 size_t batch_input_bytes(const struct client *c);
 
 /* ---- requests apart ---- */
@@ -171,9 +171,9 @@ void batch_hold_request(struct request *request);
  * in the order of these calls, and the requests that a client has sent meanwhile run before the
  * next client is resumed. */
 void batch_resume(struct client *c);
-/* Resumes clients and runs their requests. True if some clients are left because the turn's time is
- * up. Also writes replies that were added outside of a batch. To be called before the loop sleeps.
- */
+/* Resumes clients and runs their requests. Returns true if some clients are left because the turn's
+ * time is up. Also writes replies that were added outside of a batch. To be called before the loop
+ * sleeps. */
 bool batch_run_resumed(void);
 /* Whether clients are left to be resumed, so that the loop must not sleep. */
 bool batch_has_resumed(void);

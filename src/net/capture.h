@@ -78,13 +78,13 @@ void capture_open_typed(struct capture *capture, const struct capture_forms *for
 /* Creates a client whose replies are gathered as RESP in `replies`. The struct stays where it is
  * until capture_close. */
 FOR_TESTS void capture_open(struct capture *capture);
-/* Closes the client; layers above free their state of it. Not to be called while a call of it runs.
- */
+/* Closes the client; layers above free their state of it. Not to be called while a call of it
+ * runs. */
 void capture_close(struct capture *capture);
 /* Forgets the groups that are open: a reply was dropped in its middle (CLIENT_REPLIES_DROPPED), and
  * another begins. */
 static inline void capture_restart(struct capture *capture) { capture->depth = 0; }
-/* The innermost open group; NULL where the next value stands alone. */
+/* The innermost open group; NULL if the next value stands alone. */
 static inline const struct capture_level *capture_innermost(const struct capture *capture) {
     return capture->depth ? &capture->levels[capture->depth - 1] : NULL;
 }

@@ -46,6 +46,6 @@ void dialog_open(struct dialog *dialog, struct client *c, bool (*interrupted)(vo
 void dialog_close(struct dialog *dialog);
 /* Waits for the next request, an array of words. The words are in argv until the next call. */
 MUST_USE enum dialog_status dialog_read(struct dialog *dialog);
-/* Writes the bytes, waiting for the socket. False if the dialog has ended. */
+/* Writes the bytes, waiting for the socket. Returns false if the dialog has ended. */
 bool dialog_write(struct dialog *dialog, struct slice bytes);
 #endif

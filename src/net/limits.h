@@ -31,6 +31,6 @@ MUST_USE bool limits_allow(struct client *c, size_t bytes);
 /* Called when the socket did not take all replies: marks the client as closing if it must
  * authenticate and has not. O(1). */
 void limits_check_unread(struct client *c);
-/* True if a limit has seconds, so that the passing of time can close a client. */
+/* Returns true if a limit has seconds, so that the passing of time can close a client. */
 bool limits_need_cron(void);
 #endif

@@ -22,8 +22,7 @@ struct reply_chunk;
 /* The size of an output buffer. Replies that do not fit into it go to chunks. */
 #define REPLY_OUTPUT_BYTES 131072
 /* At most so many clients have replies in an output buffer; replies to further clients go to
- * chunks.
- */
+ * chunks. */
 #define REPLY_REGIONS_MAX 256
 /* A client's first chunk is as large as its content needs, and at least this. */
 #define REPLY_CHUNK_BYTES_MIN 256
@@ -130,8 +129,8 @@ void reply_write_all(void);
 
 /* ---- I/O threads: net/batch ---- */
 
-/* Called once, when I/O threads exist; afterwards reply_write_batch may give them replies to write.
- */
+/* Called once, when I/O threads exist; afterwards reply_write_batch may give them replies to
+ * write. */
 void reply_open_threads(void);
 /* Writes replies after a batch, as reply_write_all does. If many clients have replies in the output
  * buffer, I/O threads write them, until reply_settle; the replies to `goes_on` (NULL = none) are
@@ -140,7 +139,7 @@ void reply_open_threads(void);
 void reply_write_batch(const struct client *goes_on);
 /* Waits until I/O threads have written what they were given, and handles the results: a client may
  * be closed, or wait for its socket. To be called before clients are freed and before nested turns.
- * False if nothing was given to I/O threads. */
+ * Returns false if nothing was given to I/O threads. */
 bool reply_settle(void);
 /* The client's transport is used by no I/O thread any more. Chunks that waited for this are written
  * by the next reply_write_all. */
@@ -206,9 +205,9 @@ FOR_TESTS void reply_error_stats_print(struct buffer *out);
 /* A stream that a client is sent after its replies, of which it gets no more: the bytes of a file,
  * or of a feed. */
 struct reply_stream {
-    /* Writes a part of the stream by reply_stream_send, about REPLY_TURN_BYTES at most. True if all
-     * that there is has been sent; false if it is to be called again when the socket takes more.
-     * May close the client. */
+    /* Writes a part of the stream by reply_stream_send, about REPLY_TURN_BYTES at most. Returns
+     * true if all that there is has been sent; false if it is to be called again when the socket
+     * takes more. May close the client. */
     bool (*write)(struct client *c);
     /* A request of the client was answered with an error, which is dropped; `text` is the error
      * without its mark. NULL: errors are ignored. */

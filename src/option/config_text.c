@@ -148,9 +148,9 @@ static bool load_path(struct loader *l, const char *path) {
     return loaded;
 }
 
-/* Loads the file `path` if it exists, or if there is an include reader, which takes no patterns.
- * Otherwise `path` is a pattern, and the files that match are loaded in the order of their
- * names. */
+/* Loads the file `path`. If no such file exists and `path` has *, ? or [, it is a pattern, and the
+ * files that match are loaded in the order of their names; with an include reader a path is never a
+ * pattern. */
 static bool load_pattern(struct loader *l, unsigned number, struct slice line, const char *path) {
     if (include_reader || !strpbrk(path, "*?[") || access(path, F_OK) == 0)
         return load_path(l, path);

@@ -119,7 +119,7 @@ _Noreturn void option_refused(const struct option_row *rows);
 static inline void option_register(const struct option_row *rows, size_t count) {
     if (!option_try_register(rows, count)) option_refused(rows);
 }
-/* Finds a row by name or alias, case ignored; NULL where there is none. */
+/* Finds a row by name or alias, case ignored; NULL if there is none. */
 const struct option_row *option_find(struct slice name);
 size_t option_count(void);
 /* The row at `index`, in the order of sections (as first registered) and places. */
@@ -166,7 +166,7 @@ void option_print(const struct option_row *row, struct buffer *out);
  * ("0", "1500kb", "3gb", "1001"). */
 bool option_parse_bytes(struct slice word, int64_t *bytes);
 void option_append_bytes(struct buffer *out, int64_t bytes);
-/* True where the value is the default's. */
+/* Returns true if the value is the default's. */
 bool option_is_default(const struct option_row *row);
 /* Frees strings and forgets all rows; for leak-free ends of tests. */
 FOR_TESTS void option_reset_all(void);

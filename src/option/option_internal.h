@@ -11,8 +11,8 @@
 /* Appends the default in a file's form, for the generated texts. */
 void option_append_fallback(const struct option_row *row, struct buffer *out);
 /* Appends the whole lines that a rewritten file has for this row now, each ended by \n; nothing
- * where the row has no value to write. False where the file's own lines must be kept as they stand.
- */
+ * where the row has no value to write. Returns false if the file's own lines must be kept as they
+ * stand. */
 MUST_USE bool option_append_lines(const struct option_row *row, struct buffer *out);
 /* The row's place in option_at's order. */
 size_t option_index_of(const struct option_row *row);

@@ -53,7 +53,7 @@ void peer_free(struct peer *peer);
 /* Closes a forked child's copies of all peers' sockets, because otherwise the other side would not
  * see that the server closes one. O(peers), writes nothing. */
 extern const struct child_observer peer_child_observer;
-/* Closes the peer and begins to connect. False if that fails at once. */
+/* Closes the peer and begins to connect. Returns false if that fails at once. */
 MUST_USE bool peer_connect(struct peer *peer, const struct peer_address *address);
 /* Closes the connection and drops its input and output. */
 void peer_close(struct peer *peer);
@@ -67,11 +67,11 @@ int peer_fd(const struct peer *peer);
 /* What to wait for: LOOP_READABLE and LOOP_WRITABLE of io/loop.h; 0 if the peer is closed. */
 unsigned peer_interest(const struct peer *peer);
 /* Continues connecting or the handshake; if open, reads once, and what the transport has read
- * ahead, and writes unsent output. False if the connection has ended; replies that came before can
- * still be taken. */
+ * ahead, and writes unsent output. Returns false if the connection has ended; replies that came
+ * before can still be taken. */
 bool peer_advance(struct peer *peer);
-/* Writes unsent output, and nothing else, if the connection is open. False if the connection has
- * ended, in this call or before. */
+/* Writes unsent output, and nothing else, if the connection is open. Returns false if the
+ * connection has ended, in this call or before. */
 bool peer_write(struct peer *peer);
 /* Whether peer_advance would read input for which the descriptor does not become readable. To be
  * asked before waiting for the descriptor. */
@@ -84,7 +84,7 @@ void peer_send(struct peer *peer, const struct slice *words, size_t count);
 void peer_send_bytes(struct peer *peer, struct slice bytes);
 /* Bytes of output that are not written yet. */
 size_t peer_unsent_bytes(const struct peer *peer);
-/* Takes the next reply, which is valid until the next call with this peer. NULL if none is
+/* Takes the next reply, which is valid until the next call with this peer. Returns NULL if none is
  * complete. Bytes that break the protocol close the connection. */
 const struct peer_reply *peer_next(struct peer *peer);
 
@@ -101,7 +101,7 @@ void peer_input_consume(struct peer *peer, size_t bytes);
  * replies, with no unsent output. */
 MUST_USE int peer_release(struct peer *peer, struct connection **connection, struct buffer *rest);
 
-/* Fills in the entry for poll(2), to wait before peer_advance. False if peer_advance can do
+/* Fills in the entry for poll(2), to wait before peer_advance. Returns false if peer_advance can do
  * something without waiting. */
 MUST_USE bool peer_poll_entry(const struct peer *peer, struct pollfd *entry);
 #endif

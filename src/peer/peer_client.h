@@ -98,9 +98,9 @@ MUST_USE struct peer_client *peer_client_create(const struct peer_client_setting
 void peer_client_free(struct peer_client *client);
 
 /* Closes the client and begins to connect. The address is copied. Its host may be a name. Its
- * source is left out if connecting from there fails at once. False if connecting fails at once
- * (peer_client_error says why): then no function of the owner is called, and the client does not
- * connect again. */
+ * source is left out if connecting from there fails at once. Returns false if connecting fails at
+ * once (peer_client_error says why): then no function of the owner is called, and the client does
+ * not connect again. */
 MUST_USE bool peer_client_connect(struct peer_client *client, const struct peer_address *address);
 /* Closes the connection and drops its input and output. Calls neither `ended` nor the functions of
  * requests. */
@@ -122,8 +122,8 @@ void peer_client_set_patience(struct peer_client *client, int64_t msec);
  * peer_client_set_patience set. */
 bool peer_client_was_late(const struct peer_client *client);
 
-/* Appends a request, which is written at once, or as soon as the other side reads. False if the
- * client is neither connecting nor open, has left the protocol, or has asked_max unanswered
+/* Appends a request, which is written at once, or as soon as the other side reads. Returns false if
+ * the client is neither connecting nor open, has left the protocol, or has asked_max unanswered
  * requests. */
 MUST_USE bool peer_client_ask(struct peer_client *client, const struct peer_request *request,
                               const struct slice *words, size_t count);
@@ -149,15 +149,15 @@ size_t peer_client_unsent_bytes(const struct peer_client *client);
 
 /* Waits up to `msec`, but not beyond the limit of peer_client_set_patience, for this connection
  * alone, and makes a step: functions of answered requests are called. Returns early after any
- * progress, or after a signal. False if there is no connection any more. */
+ * progress, or after a signal. Returns false if there is no connection any more. */
 bool peer_client_turn(struct peer_client *client, int64_t msec);
 
 /* Fills in the entry for poll(2), so that the owner can wait for this client together with other
- * descriptors. False if a turn can do something without waiting. */
+ * descriptors. Returns false if a turn can do something without waiting. */
 MUST_USE bool peer_client_poll_entry(const struct peer_client *client, struct pollfd *entry);
 /* Takes the next reply, pushes included, of a client whose settings say `takes`, while no request
- * is unanswered. The reply is valid until the next call with the client. NULL if none is complete:
- * a turn waits for more. */
+ * is unanswered. The reply is valid until the next call with the client. Returns NULL if none is
+ * complete: a turn waits for more. */
 const struct peer_reply *peer_client_take(struct peer_client *client);
 
 /* Leaves the protocol after the reply that `answered` or `unasked` is called with, or was called

@@ -10,13 +10,13 @@
 /* What a restart must ask the program about itself. */
 struct restart_program {
     const char *(*executable)(void); /* an absolute path */
-    /* Saves the present configuration to where the next start reads it; true where it came from no
+    /* Saves the present configuration to where the next start reads it; true if it came from no
      * file. False with a sentence in `reason`. */
     bool (*keep_configuration)(char *reason, size_t reason_size);
 };
 
-/* First in main: `argv` and `program` live as long as the process; the working directory is noted.
- */
+/* First in main: `argv` and `program` live as long as the process; the working directory is
+ * noted. */
 void restart_take_arguments(char **argv, const struct restart_program *program);
 /* Whether a restart is possible. False, after a line in the log, where the program's file cannot be
  * executed, or its configuration came from standard input and is gone. */

@@ -55,7 +55,7 @@ void pubsub_unsubscribe(struct client *c, enum pubsub_kind kind, struct slice na
 void pubsub_unsubscribe_kind(struct client *c, enum pubsub_kind kind);
 /* Ends all subscriptions; with `tell`, with the replies of UNSUBSCRIBE and PUNSUBSCRIBE. */
 void pubsub_unsubscribe_all(struct client *c, bool tell);
-/* Frees a step of the subscriptions that closed clients with many of them have left; true where
+/* Frees a step of the subscriptions that closed clients with many of them have left; true if
  * more is left. To be called before the loop sleeps, and before closed clients are freed. */
 bool pubsub_release_step(void);
 

@@ -103,7 +103,7 @@ void tracking_after_script_read(const struct call *script);
 void tracking_after_refusal(struct client *c, const struct command *command, bool unit_goes_on);
 
 /* Sends the messages of broadcasting clients of changes since the last call, and drops some of the
- * keys beyond tracking-table-max-keys; true where more are left. To be called before the loop
+ * keys beyond tracking-table-max-keys; true if more are left. To be called before the loop
  * sleeps; the messages are still to be written (reply_write_all). */
 bool tracking_step(void);
 

@@ -12,8 +12,8 @@ struct sink;
 
 /* Writes all databases and flushes the sink. The caller writes a SELECT before the first command
  * that it appends. Keys that are due are written too, because the commands appended later delete
- * them. False where the sink failed: sink_error says why. In a child it reports progress to the
- * parent. O(all data). */
+ * them. Returns false if the sink failed: sink_error says why. In a child it reports progress to
+ * the parent. O(all data). */
 MUST_USE bool log_base_save(struct sink *out, bool preamble);
 /* Writes SELECT: the commands that follow are for this database. */
 void log_base_select(struct sink *out, int database);

@@ -35,7 +35,7 @@ void rdb_field_say(struct rdb_field_values *values, struct slice value);
 /* ---- for rdb_save and rdb_load ---- */
 
 void rdb_fields_save(struct sink *out, bool behind_keys);
-/* The row of that name; NULL where there is none. */
+/* The row of that name; NULL if there is none. */
 const struct rdb_field *rdb_field_named(struct slice name);
 /* Writes one field (a name and a text) in the file's form. */
 void rdb_field_write(struct sink *out, const char *name, struct slice value);

@@ -63,9 +63,9 @@ struct rdb_loading {
 
 /* Registers the options. Once, at start. */
 void rdb_load_register(void);
-/* Loads a whole file. False where it is damaged, cut off or of a kind that this version does not
- * know; the keys before the fault have been loaded then. The keyspace's observers are not told of
- * the keys. */
+/* Loads a whole file. Returns false if it is damaged, cut off or of a kind that this version does
+ * not know; the keys before the fault have been loaded then. The keyspace's observers are not told
+ * of the keys. */
 MUST_USE bool rdb_load(struct source *in, const struct rdb_loading *how, struct rdb_loaded *result);
 /* The option key-load-delay, for tests: see rdb_delay. */
 int64_t rdb_load_delay_usec(void);

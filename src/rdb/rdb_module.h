@@ -19,7 +19,7 @@ struct source;
 MUST_USE bool rdb_module_read_name(struct source *in, char name[RDB_MODULE_NAME_BYTES]);
 /* After rdb_module_read_name: skips a value (of form SAVED_MODULE), or data that belongs to no key.
  * Data of the older form SAVED_MODULE_OLD cannot be skipped, because it does not say where it ends.
- * False where the source has a fault or was refused. O(data). */
+ * Returns false if the source has a fault or was refused. O(data). */
 MUST_USE bool rdb_module_skip(struct source *in);
 MUST_USE bool rdb_module_skip_auxiliary(struct source *in);
 #endif

@@ -12,8 +12,8 @@ struct sink;
 
 /* Registers the options. Once, at start. */
 void rdb_save_register(void);
-/* Writes all databases and flushes the sink. False where that failed: sink_error says why. In a
- * child it reports progress to the parent. O(all data). */
+/* Writes all databases and flushes the sink. Returns false if that failed: sink_error says why. In
+ * a child it reports progress to the parent. O(all data). */
 MUST_USE bool rdb_save(struct sink *out);
 /* Writes all databases as rdb_save does, for a file in which a log follows: without the fields of
  * higher layers. */
@@ -21,7 +21,7 @@ MUST_USE bool rdb_save_preamble(struct sink *out);
 /* ---- its parts, for a save that walks (save/walk.h) ---- */
 
 /* rdb_save_begin starts the checksum. rdb_save_end writes the end mark and the checksum and flushes
- * the sink; false where that failed. Any thread. */
+ * the sink; false if that failed. Any thread. */
 void rdb_save_begin(struct sink *out);
 MUST_USE bool rdb_save_end(struct sink *out);
 /* Write what stands before the keys and behind them, with values of this moment. */

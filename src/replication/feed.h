@@ -62,12 +62,12 @@ int64_t feed_limit(const struct feed *feed);
 size_t feed_backlog_memory(const struct feed *feed);
 size_t feed_held_memory(const struct feed *feed);
 
-/* Frees some blocks that were given up; true where some are left. */
+/* Frees some blocks that were given up; true if some are left. */
 bool feed_free_step(struct feed *feed);
 
 /* ---- readers ---- */
 
-/* Lets a reader, which follows no feed, follow this one from `place` on; false where that byte is
+/* Lets a reader, which follows no feed, follow this one from `place` on; false if that byte is
  * not kept any more, or not written yet. O(1). */
 MUST_USE bool feed_follow(struct feed_reader *reader, struct feed *feed, int64_t place);
 /* Lets a reader, which follows no feed, follow from the place of another reader, which may be

@@ -37,7 +37,7 @@ const char *history_id2(void);
 int64_t history_place(void);
 /* The second id is valid for places before this one; -1: for none. */
 int64_t history_id2_end(void);
-/* The kept bytes, numbered by their places in the history; NULL where there is no backlog. Readers
+/* The kept bytes, numbered by their places in the history; NULL if there is no backlog. Readers
  * get nothing until the feed's limit is set beyond the place where the feed began
  * (stream_look_at_log). Valid until the backlog is closed. */
 struct feed *history_feed(void);

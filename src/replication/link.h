@@ -100,8 +100,8 @@ void link_set_observers(const struct link_observer *const *observers);
 
 /* Called several times a second: connects, gives up a silent link, acknowledges. */
 void link_cron(void);
-/* Called before the loop sleeps: loads a copy or applies the stream. True where more can be done at
- * once. */
+/* Called before the loop sleeps: loads a copy or applies the stream. Returns true if more can be
+ * done at once. */
 bool link_step(void);
 /* The database that the stream continues in: for a snapshot's repl-stream-db. */
 FOR_TESTS int link_database(void);

@@ -24,13 +24,13 @@ void primary_set_role(enum primary_role role);
 /* repl-timeout: after so many seconds of silence the other side counts as gone. */
 int64_t primary_timeout_sec(void);
 /* Sets the function that obeys PSYNC ... FAILOVER, by which a primary tells its replica to take
- * over. It returns false after a reply, true where this server is a primary now. NULL: there is
+ * over. It returns false after a reply, true if this server is a primary now. NULL: there is
  * none. */
 void primary_set_take_over(bool (*take_over)(struct call *call));
 
 /* Called several times a second. */
 void primary_cron(void);
-/* Called before the loop sleeps: sends replicas what is new. True where more can be done at
+/* Called before the loop sleeps: sends replicas what is new. Returns true if more can be done at
  * once. */
 bool primary_step(void);
 /* While `stands`, this server adds nothing to the history by itself: no ping, no request for

@@ -105,7 +105,7 @@ void replica_say(struct replica *r, const char *format, ...) __attribute__((form
 void replica_wake(struct replica *r);
 /* Replies an error (`text` without "-ERR"), and closes the replica when that is written. */
 void replica_refuse(struct replica *r, const char *text);
-/* Lets the replica follow the history from this place; false where that is not kept. */
+/* Lets the replica follow the history from this place; false if that is not kept. */
 MUST_USE bool replica_follow(struct replica *r, int64_t place);
 /* Lets the replica follow the history from where another one stands. */
 void replica_follow_with(struct replica *r, const struct replica *other);
@@ -123,10 +123,10 @@ const char *replica_name(const struct replica *r);
 /* Appends its address without the port. */
 void replica_append_address(const struct replica *r, struct buffer *out);
 
-/* Writes to each replica what its socket takes, and closes those beyond their limit. True where
- * more can be done at once. O(replicas) where the stream has grown. */
+/* Writes to each replica what its socket takes, and closes those beyond their limit. Returns true
+ * if more can be done at once. O(replicas) where the stream has grown. */
 MUST_USE bool replica_step(void);
-/* The bytes of MEMORY_REPLICATION that are held for replicas, which do not count for eviction.
- */
+/* The bytes of MEMORY_REPLICATION that are held for replicas, which do not count for
+ * eviction. */
 size_t replica_memory(void);
 #endif

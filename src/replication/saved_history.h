@@ -32,7 +32,7 @@ struct saved_history {
 };
 /* Called before a file is loaded: forgets the history of an earlier file. */
 void saved_history_forget(void);
-/* The history of the last loaded file; false where the file had none, or a wrong or incomplete
+/* The history of the last loaded file; false if the file had none, or a wrong or incomplete
  * one. */
 bool saved_history_of_file(struct saved_history *history);
 #endif

@@ -29,8 +29,7 @@ void stream_take_effects(bool take);
 bool stream_is_own(void);
 
 /* The history's place behind the last effect, without later pings and the like, which change no
- * data.
- */
+ * data. */
 int64_t stream_written(void);
 /* The database that a primary's stream is in: a command without another SELECT is about it. */
 int stream_database(void);
@@ -39,8 +38,8 @@ void stream_begin_copy(void);
 /* Writes a command that is about no key: PING, REPLCONF GETACK. Only for a primary, with a
  * backlog. */
 void stream_command(int argc, const struct slice *argv);
-/* Lets replicas be sent what the log has by now; only with a backlog. True where that is more, or
- * less, than at the last call. O(1). */
+/* Lets replicas be sent what the log has by now; only with a backlog. Returns true if that is more,
+ * or less, than at the last call. O(1). */
 bool stream_look_at_log(void);
 /* On a replica: appends the primary's bytes unchanged. */
 void stream_pass_on(struct slice bytes);

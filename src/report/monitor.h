@@ -15,7 +15,7 @@ enum monitor_flags {
     MONITOR_ON = 1 << 0, /* it is sent a line for each command */
 };
 
-/* Makes the client monitor, until it closes or monitor_remove; false where it monitors already. */
+/* Makes the client monitor, until it closes or monitor_remove; false if it monitors already. */
 bool monitor_add(struct client *c);
 /* Harmless for a client that does not monitor. */
 void monitor_remove(struct client *c);

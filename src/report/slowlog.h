@@ -52,7 +52,7 @@ void slowlog_free_prepared(struct slowlog_entry *entry);
 void slowlog_append_verdict(const struct slowlog_entry *entry, struct buffer *out);
 
 size_t slowlog_length(void);
-/* NULL where there is none. */
+/* Return the newest entry and the next older one; NULL if there is none. */
 const struct slowlog_entry *slowlog_newest(void);
 const struct slowlog_entry *slowlog_older(const struct slowlog_entry *entry);
 void slowlog_reset(void);

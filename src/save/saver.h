@@ -30,8 +30,8 @@ bool saver_walks(void);
 /* Lets this job share the save that was begun in this unit, before any data changed: of the same
  * kind and format, with an argument of its own. The job is copied; its `open` and `close` run after
  * those of the first. A job that fails does not end the save for the others, but all go on only as
- * fast as the slowest takes the bytes. False where sharing is impossible: a child saves, or the
- * first key is copied. */
+ * fast as the slowest takes the bytes. Returns false if sharing is impossible: a child saves, or
+ * the first key is copied. */
 MUST_USE bool saver_join(const struct saver_job *job);
 /* Whether saver_join is possible now. */
 bool saver_may_join(void);
@@ -49,7 +49,7 @@ bool saver_is_pressed(void);
 bool saver_is_busy(void);
 /* The kind of a save that writes a snapshot, to a file or to replicas. */
 extern const struct child_kind saver_snapshot;
-/* The kind of the save, or child, under way; NULL where there is none. */
+/* The kind of the save, or child, under way; NULL if there is none. */
 const struct child_kind *saver_kind(void);
 /* The id of the save under way, as its job's `open` gets it. */
 int saver_id(void);

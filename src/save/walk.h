@@ -31,7 +31,7 @@ MUST_USE bool walk_may_join(void);
 void walk_join(const struct saver_job *job);
 /* Ends the walk for the job with this argument (scribe_leave). A walk must be under way. */
 void walk_leave(const void *argument);
-/* True until walk_end has told the walk's end. */
+/* Returns true until walk_end has told the walk's end. */
 FOR_TESTS bool walk_is_under_way(void);
 /* Whether keys are still being copied. */
 bool walk_is_copying(void);
@@ -40,8 +40,8 @@ bool walk_is_copying(void);
 bool walk_is_pressed(void);
 /* Called when a turn of the loop begins: the time that the walk may use in it is counted anew. */
 void walk_turn(void);
-/* Goes on copying for as long as this turn allows. True where the loop should not sleep. False with
- * walk_is_copying: call it again within some milliseconds. */
+/* Goes on copying for as long as this turn allows. Returns true if the loop should not sleep. False
+ * with walk_is_copying: call it again within some milliseconds. */
 bool walk_step(void);
 /* Gives the save up: nothing more is copied or written. walk_end tells the end as usual. Harmless
  * where no walk is under way. */

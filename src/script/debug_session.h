@@ -35,7 +35,7 @@ struct debug_session {
 void debug_session_open(struct debug_session *s, struct client *c, struct slice text,
                         bool (*interrupted)(void));
 void debug_session_close(struct debug_session *s);
-/* Sends the gathered lines. False if the client is gone. */
+/* Sends the gathered lines. Returns false if the client is gone. */
 bool debug_session_send(struct debug_session *s);
 
 bool debug_session_breaks_at(const struct debug_session *s, int line);

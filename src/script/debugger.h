@@ -37,9 +37,9 @@ extern const struct child_kind debugger_child;
 /* The mode that a client has asked for, which ends with the client; for server/wiring. */
 extern struct client_state debugger_client_state;
 
-/* Begins the session that the call's client has asked for; `text` is the script. True if the
- * session is in this process: the caller runs the script and then calls debugger_end. False if it
- * is in a child, or if there is none and the call has been answered with the reason. */
+/* Begins the session that the call's client has asked for; `text` is the script. Returns true if
+ * the session is in this process: the caller runs the script and then calls debugger_end. Returns
+ * false if it is in a child, or if there is none and the call has been answered with the reason. */
 MUST_USE bool debugger_begin(struct call *call, struct slice text);
 /* Ends the session, after the call has been answered; does nothing without a session. Does not
  * return in a child. */

@@ -37,9 +37,9 @@ void engine_free(struct engine *e);
  * counts until then. */
 void engine_part_with(struct engine *e);
 
-/* Calls `run` with the state, whose stack is empty, and with `context`. False if an error of Lua
- * has ended it: engine_error returns its text. Afterwards no hook is set, engine_hold is undone,
- * and the collector has done its share. Not to be called from within `run`. */
+/* Calls `run` with the state, whose stack is empty, and with `context`. Returns false if an error
+ * of Lua has ended it: engine_error returns its text. Afterwards no hook is set, engine_hold is
+ * undone, and the collector has done its share. Not to be called from within `run`. */
 MUST_USE bool engine_enter(struct engine *e, void (*run)(struct lua_State *L, void *context),
                            void *context);
 /* The text of the error that ended the last engine_enter, followed by a NUL; valid until the next
@@ -50,8 +50,8 @@ bool engine_lacked(void);
 /* By how many bytes Lua's memory has grown in the last engine_enter; SIZE_MAX if garbage was
  * collected in it, because the growth is unknown then. No table has grown by more. */
 size_t engine_grown(void);
-/* Collects all garbage, unless too little was allocated since the last time to make it worthwhile.
- */
+/* Collects all garbage, unless too little was allocated since the last time to make it
+ * worthwhile. */
 void engine_collect(struct engine *e);
 
 /* ---- within engine_enter ---- */
@@ -62,8 +62,8 @@ void engine_hold(void);
 void engine_let_go(void);
 /* Removes the limit of memory until the end of this engine_enter. */
 void engine_lift_limit(void);
-/* True while Lua's memory is within the limit, if necessary after a collection. To be asked between
- * engine_hold and engine_let_go, before each value of a reply that may be large. */
+/* Returns true while Lua's memory is within the limit, if necessary after a collection. To be asked
+ * between engine_hold and engine_let_go, before each value of a reply that may be large. */
 bool engine_has_room(struct lua_State *L);
 /* Collects all garbage, because a large value of this engine_enter has just become garbage. Between
  * engine_hold and engine_let_go. */

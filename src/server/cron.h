@@ -22,7 +22,7 @@ void cron_pause(bool pause);
 void cron_within(void);
 /* Lets deferred table work rest for a while after a child has ended. */
 extern const struct child_observer cron_child_observer;
-/* Does a small piece of deferred table work; true where more is left and time allows. */
+/* Does a small piece of deferred table work; true if more is left and time allows. */
 bool cron_idle_step(void);
 /* Notes the memory in use now, for the peak. */
 void cron_note_memory(void);

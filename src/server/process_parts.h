@@ -15,7 +15,7 @@ extern const struct title_variable process_title_variables[];
 extern const struct restart_program process_restart_program;
 extern const struct crash_parts process_crash_parts;
 
-/* The handler of the running command, whose name is written to `name`; NULL where no command runs.
+/* The handler of the running command, whose name is written to `name`; NULL if no command runs.
  * May be called in signal handlers. */
 const void *process_running_function(char *name, size_t size);
 /* Writes a line about the running command. May be called in signal handlers. */

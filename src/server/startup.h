@@ -10,7 +10,8 @@ struct loop;
 
 void startup_register(void); /* daemonize, pidfile, dir, logfile ... */
 
-/* Prints what --version, --help or --describe-* ask for. True if there was such an option; then
+/* Prints what --version, --help or --describe-* ask for. Returns true if there was such an option;
+ * then
  * `*status` is the exit status. Options and commands must be registered. */
 bool startup_print_and_leave(int argc, char **argv, int *status);
 /* Reads file, standard input and command line, in this order. False after a message. */

@@ -153,7 +153,7 @@ void entry_free(struct entry *e);
  * when the entry is gone. After the first call only this function and entry_bytes, which tells what
  * is left, may be called. */
 MUST_USE bool entry_free_step(struct entry *e, size_t effort);
-/* For DEBUG: the table within the value, NULL where there is none. */
+/* For DEBUG: the table within the value, NULL if there is none. */
 const struct table *entry_table(const struct entry *e);
 /* To be called before another thread frees the entry. */
 void entry_unlink(struct entry *e);

@@ -24,11 +24,12 @@ enum evict_policy {
 
 void evict_register(void); /* options and metrics */
 enum evict_policy evict_policy(void);
-/* True where the policy is by recency or frequency: with such a policy 6.2 shares no integers. */
+/* Returns true if the policy is by recency or frequency: with such a policy 6.2 shares no
+ * integers. */
 bool evict_tracks_use(void);
 /* Deletes one key of any database; `*bytes` becomes the memory that it took. With `lazily` a large
- * value is freed in the background. False where no key may be evicted under the policy. Looks at a
- * bounded number of keys: maxmemory-samples of each database and round, or EVICT_SWEEP_MAX. */
+ * value is freed in the background. Returns false if no key may be evicted under the policy. Looks
+ * at a bounded number of keys: maxmemory-samples of each database and round, or EVICT_SWEEP_MAX. */
 MUST_USE bool evict_one(bool lazily, size_t *bytes);
 /* The most entries that one sweep of `clock` looks at before it evicts the best of them. */
 #define EVICT_SWEEP_MAX 16

@@ -14,12 +14,12 @@ void expire_register(void); /* options and metrics */
 /* Gives expiry the loop: slices are shared with its load, and a timer wakes it for deadlines. Once,
  * at start. */
 void expire_open(struct loop *loop);
-/* One slice, to be called before the loop sleeps; true where due keys remain, so that the loop
+/* One slice, to be called before the loop sleeps; true if due keys remain, so that the loop
  * should not sleep. */
 bool expire_slice(void);
 /* A slice under `deadline`, given the time `work_nsec` that the loop's other work took since the
  * last slice; 0 where the loop would sleep. For expire_slice, and for tests with a load of their
- * own. True where due keys remain. */
+ * own. Returns true if due keys remain. */
 FOR_TESTS bool expire_step(int64_t work_nsec);
 /* The longest slice of a loop that would sleep, and of a busy loop. */
 #define EXPIRE_SLICE_USEC 100

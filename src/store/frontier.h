@@ -75,7 +75,7 @@ struct timebuckets;
  * The function must not change the keyspace nor look a key up. */
 typedef bool frontier_emit(int database, const struct entry *e, size_t budget, void *context);
 
-/* False while frontier_clean must remove the marks of saves that were given up first. */
+/* Returns false while frontier_clean must remove the marks of saves that were given up first. */
 bool frontier_may_begin(void);
 /* Removes marks in up to `positions` buckets of a table; true when a save may begin. */
 MUST_USE bool frontier_clean(size_t positions);
@@ -83,8 +83,8 @@ MUST_USE bool frontier_clean(size_t positions);
  * true. O(databases). */
 void frontier_begin(frontier_emit *emit, void *context);
 FOR_TESTS bool frontier_is_open(void);
-/* To be called when a turn of the loop begins: what is handed on at once in a turn is counted anew.
- */
+/* To be called when a turn of the loop begins: what is handed on at once in a turn is counted
+ * anew. */
 void frontier_turn(void);
 /* Walks over up to `positions` (>= 1) further buckets of a table, up to FRONTIER_STEP_EFFORT_MAX,
  * or does one step of a large value. True when all is out: the save is over then. */
@@ -111,7 +111,7 @@ size_t frontier_kept_bytes(void);
 
 /* ---- for store/keyspace.c ---- */
 
-/* A database's part in the save; NULL where it has none. When two databases are exchanged, it moves
+/* A database's part in the save; NULL if it has none. When two databases are exchanged, it moves
  * with the contents. */
 struct frontier_part;
 
@@ -127,8 +127,8 @@ struct frontier_host {
 /* Sets the owner of the databases; the struct is borrowed for good. */
 void frontier_set_host(const struct frontier_host *host);
 
-/* Door: the entry is about to be changed in place, or its value is about to move to another entry.
- */
+/* Door: the entry is about to be changed in place, or its value is about to move to another
+ * entry. */
 void frontier_change(struct frontier_part *part, struct entry *e, uint64_t hash);
 /* Door: only members of the entry's value are about to change, each after a shadow_note
  * (value/shadow.h). */
@@ -138,8 +138,8 @@ void frontier_change_members(struct frontier_part *part, struct entry *e, uint64
 void frontier_remove(struct frontier_part *part, struct entry *e, uint64_t hash);
 /* Whether a writer should wait before it makes `changes` (enum entry_changes), because handing the
  * entry on at once would take long, by itself or together with what was handed on so in this turn
- * (FRONTIER_RUSH_*). The entry becomes the next one then. False where the changes do not touch the
- * value, where they remove it whole (it is kept then), and where its shadow notes them. */
+ * (FRONTIER_RUSH_*). The entry becomes the next one then. Returns false if the changes do not touch
+ * the value, where they remove it whole (it is kept then), and where its shadow notes them. */
 MUST_USE bool frontier_should_wait(struct frontier_part *part, struct entry *e, uint64_t hash,
                                    unsigned changes);
 /* Whether the entry would be kept if it were removed: replacing it costs less than changing it
@@ -150,7 +150,7 @@ bool frontier_would_keep(const struct frontier_part *part, const struct entry *e
 void frontier_add(const struct frontier_part *part, struct entry *e, uint64_t hash);
 /* The database is emptied: takes its table and index (or NULL), and frees them in this way when
  * they are out; instead of LAZYFREE_NOW as LAZYFREE_AWAITED, because the command has ended by then.
- * False where they are out already: the caller frees them. */
+ * Returns false if they are out already: the caller frees them. */
 MUST_USE bool frontier_take_table(struct frontier_part *part, struct timebuckets *index,
                                   size_t entry_bytes, enum lazyfree_way way);
 /* To be called when the contents of two databases, with their parts, are exchanged. */

@@ -35,7 +35,7 @@ struct key_table {
 
 /* The number of keys of all databases. O(1). */
 size_t key_table_count(const struct key_table *t);
-/* The key's row; NULL where the key has none. O(1). */
+/* The key's row; NULL if the key has none. O(1). */
 void *key_table_find(const struct key_table *t, const struct key *key);
 /* A new row for a key that has none: its list is empty, and the user's members are zero. */
 void *key_table_create(struct key_table *t, const struct key *key);

@@ -31,9 +31,9 @@ size_t keyspace_volatile_total(void);                      /* of all databases *
  * negative one, but the mean is at least 0. O(1). */
 FOR_TESTS int64_t keyspace_average_ttl_msec(const struct keyspace *ks);
 
-/* The lookup for commands that read: counts hits and misses and notes the access. NULL where there
- * is no such key or it is due. The entry, and pointers into it, can be read until the command ends,
- * whatever happens to the key (limbo.h); it is the key's entry until the next change of the
+/* The lookup for commands that read: counts hits and misses and notes the access. Returns NULL if
+ * there is no such key or it is due. The entry, and pointers into it, can be read until the command
+ * ends, whatever happens to the key (limbo.h); it is the key's entry until the next change of the
  * keyspace. */
 struct entry *keyspace_read(const struct key *key);
 /* The lookup for commands that ask about a key without using it (TYPE, TTL): counts hits and
@@ -48,8 +48,8 @@ struct entry *keyspace_find(const struct key *key);
  * save (store/frontier.h) must copy its large value first. Changes only the save's order. */
 MUST_USE bool keyspace_awaits_save(const struct key *key, unsigned changes);
 
-/* The state of a key, found without a change: a due key is hidden, but not deleted. For observers.
- */
+/* The state of a key, found without a change: a due key is hidden, but not deleted. For
+ * observers. */
 enum keyspace_presence { KEYSPACE_ABSENT, KEYSPACE_HIDDEN, KEYSPACE_PRESENT };
 enum keyspace_presence keyspace_presence(const struct key *key);
 
@@ -69,7 +69,7 @@ MUST_USE uint64_t keyspace_scan(struct keyspace *ks, uint64_t cursor, size_t wan
 /* Calls `visit` once for each key that is not due. O(keys). `visit` must neither change the
  * keyspace nor look keys up. */
 void keyspace_each(const struct keyspace *ks, keyspace_visit *visit, void *context);
-/* A random key, each equally likely; NULL where there is none. Deletes due keys that it draws.
+/* A random key, each equally likely; NULL if there is none. Deletes due keys that it draws.
  * Where nearly all keys are due, it searches for one that is not, in O(keys) at worst. */
 struct entry *keyspace_random(struct keyspace *ks);
 
@@ -101,14 +101,14 @@ bool keyspace_is_over(int64_t deadline);
 /* The number of due keys that still exist, estimated (timebuckets_due). */
 size_t keyspace_due(const struct keyspace *ks, int64_t now_msec);
 int64_t keyspace_next_deadline(const struct keyspace *ks);
-/* A random key with a deadline, due or not; NULL where there is none. */
+/* A random key with a deadline, due or not; NULL if there is none. */
 struct entry *keyspace_random_volatile(struct keyspace *ks);
 /* The deadline of a key, due or not; ENTRY_NO_DEADLINE where it has none, or does not exist. */
 int64_t keyspace_deadline(const struct key *key);
 /* Deletes a due key as expired although a holder with `elsewhere` holds: the key is the replica's
- * own, not the primary's. False where any other holder holds expiry. */
+ * own, not the primary's. Returns false if any other holder holds expiry. */
 bool keyspace_expire_own(const struct key *key);
-/* Deletes an entry if it is due and keys may expire; true where it was deleted. */
+/* Deletes an entry if it is due and keys may expire; true if it was deleted. */
 bool keyspace_expire_if_due(struct keyspace *ks, struct entry *e);
 /* Times in us from deadline to deletion of expired keys. */
 struct histogram;
@@ -119,7 +119,7 @@ void keyspace_prefetch_bucket(const struct keyspace *ks, uint64_t hash);
 void keyspace_prefetch_entry(const struct keyspace *ks, uint64_t hash);
 
 /* Does up to `steps` steps of the resizing that tables owe (none where activerehashing is off), and
- * as many of the work that indexes by deadline have put off; true where more can be done now.
+ * as many of the work that indexes by deadline have put off; true if more can be done now.
  * O(steps). */
 bool keyspace_maintain(size_t steps);
 /* Called by saving_end: indexes by deadline may have put work off. */
@@ -173,7 +173,7 @@ enum keyspace_event {
 void keyspace_add_interest(enum keyspace_event event, int delta);
 struct table;
 struct timebuckets;
-/* For store/evict, DEBUG HTSTATS and tests; NULL where the database has none yet. */
+/* For store/evict, DEBUG HTSTATS and tests; NULL if the database has none yet. */
 const struct table *keyspace_table(const struct keyspace *ks);
 const struct timebuckets *keyspace_deadlines(const struct keyspace *ks);
 FOR_TESTS void keyspace_check(const struct keyspace *ks);

@@ -51,11 +51,11 @@ MUST_USE struct entry *keyspace_change_begin(const struct key *key, struct entry
 void keyspace_change_end(const struct key *key, struct entry *e, struct value v);
 /* Deletes the key of a collection that has lost its last member. */
 void keyspace_remove_emptied(const struct key *key, struct entry *e);
-/* Deletes a key; with `lazily` a large value is freed in the background. False where there is no
- * such key, or it was due: it has expired then. */
+/* Deletes a key; with `lazily` a large value is freed in the background. Returns false if there is
+ * no such key, or it was due: it has expired then. */
 bool keyspace_remove(const struct key *key, bool lazily);
-/* Gives the entry another deadline, or ENTRY_NO_DEADLINE. Returns the entry, which may have moved.
- */
+/* Gives the entry another deadline, or ENTRY_NO_DEADLINE. Returns the entry, which may have
+ * moved. */
 struct entry *keyspace_put_deadline(const struct key *key, struct entry *e, int64_t deadline);
 /* Renames the entry's key within the database, in place of an existing entry; the deadline stays.
  * Returns the entry at its new address; the old one is readable until the command ends. */

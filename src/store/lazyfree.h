@@ -57,10 +57,10 @@ void lazyfree_bound_pending(size_t bytes_max);
 /* To be called before the loop sleeps: frees a slice of what the main thread has to free; true
  * where more is left. */
 bool lazyfree_step(void);
-/* Work of other code that frees memory in steps of the main thread. A static variable of that code.
- */
+/* Work of other code that frees memory in steps of the main thread. A static variable of that
+ * code. */
 struct lazyfree_work {
-    /* Frees about LAZYFREE_BLOCKS_AT_ONCE blocks; true where more is left. It must not call
+    /* Frees about LAZYFREE_BLOCKS_AT_ONCE blocks; true if more is left. It must not call
      * lazyfree_call: the list of works is being walked. */
     bool (*step)(void);
     struct lazyfree_work *next; /* private, as is the next member */
@@ -69,7 +69,7 @@ struct lazyfree_work {
 /* Has the work's step called, in slices between turns, until it returns false. Does nothing where
  * it is being called already. Must not be called from within a step. */
 void lazyfree_call(struct lazyfree_work *work);
-/* True where the value is large enough for the background. */
+/* Returns true if the value is large enough for the background. */
 bool lazyfree_is_large(const struct entry *e);
 /* Frees an entry that is in no table any more. With `lazily` a large entry is freed in the
  * background; without, an entry of many blocks is freed in slices of the main thread. */

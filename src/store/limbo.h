@@ -30,9 +30,9 @@ void limbo_leave(void);
  * to limbo_go_on. */
 MUST_USE unsigned limbo_pause(void);
 void limbo_go_on(unsigned paused);
-/* True while a call runs: entries that are taken out must be retired. */
+/* Returns true while a call runs: entries that are taken out must be retired. */
 bool limbo_is_open(void);
-/* True while a call runs within another. */
+/* Returns true while a call runs within another. */
 bool limbo_nested(void);
 /* Calls `release(block)` when the outermost call ends, or at once where no call runs. `bytes` count
  * as free from now on. */

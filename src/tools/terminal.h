@@ -31,32 +31,34 @@ struct terminal_key {
  * Escape key, because the terminal sends the whole sequence of a key at once. */
 size_t terminal_decode_key(const char *bytes, size_t length, struct terminal_key *key);
 
-/* True where standard input and standard output are both a terminal. */
+/* Returns true if standard input and standard output are both a terminal. */
 bool terminal_is_there(void);
 /* Takes the terminal: no echo, no line editing, the alternate screen. Signals (resize, suspend,
  * quit) wake `loop`. A panic or a crash of this process restores the terminal, and so does a second
- * SIGINT or SIGTERM, which ends the process at once. False where the terminal cannot be taken. */
+ * SIGINT or SIGTERM, which ends the process at once. Returns false if the terminal cannot be taken.
+ */
 bool terminal_open(struct loop *loop);
 /* Restores the terminal and forgets the loop; does nothing when the terminal is not open.
  * Async-signal-safe. */
 void terminal_close(void);
 /* The terminal's size; 80 columns by 24 rows where the terminal reports none. */
 void terminal_size(int *columns, int *rows);
-/* True once after the size changed. */
+/* Returns true once after the size changed. */
 bool terminal_take_resized(void);
-/* True after SIGQUIT or SIGHUP, which ask the program to end. SIGINT and SIGTERM belong to
+/* Returns true after SIGQUIT or SIGHUP, which ask the program to end. SIGINT and SIGTERM belong to
  * io/signals. */
 bool terminal_quit_requested(void);
 /* After a suspend (Ctrl-Z): restores the terminal, stops the process, and takes the terminal again
- * when the process continues. True where that happened: the caller redraws the whole screen. */
+ * when the process continues. Returns true if that happened: the caller redraws the whole screen.
+ */
 bool terminal_suspend_if_asked(void);
-/* True once after the process continues from a stop that was no Ctrl-Z (SIGSTOP): the terminal was
- * taken again, because the shell may have changed its attributes. The caller redraws the whole
- * screen. */
+/* Returns true once after the process continues from a stop that was no Ctrl-Z (SIGSTOP): the
+ * terminal was taken again, because the shell may have changed its attributes. The caller redraws
+ * the whole screen. */
 bool terminal_take_continued(void);
-/* Writes all of `text`; may block on a slow terminal. False where the terminal is gone. */
+/* Writes all of `text`; may block on a slow terminal. Returns false if the terminal is gone. */
 bool terminal_write(struct slice text);
-/* Reads the keys that are pending, `length` 0 where none is; never blocks. False where the terminal
- * is gone. */
+/* Reads the keys that are pending, `length` 0 where none is; never blocks. Returns false if the
+ * terminal is gone. */
 MUST_USE bool terminal_read(char *bytes, size_t size, size_t *length);
 #endif

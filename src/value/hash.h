@@ -19,15 +19,15 @@ void value_hash_register(void);
 struct value hash_create(void);
 FOR_TESTS void hash_free(struct value v);
 size_t hash_count(struct value v);
-/* The field's value; false where there is no such field. O(1), in a listpack O(fields). */
+/* The field's value; false if there is no such field. O(1), in a listpack O(fields). */
 MUST_USE bool hash_get(struct value v, struct slice field, struct listpack_value *out);
-/* Sets the field's value; true where the field is new. The texts must not lie in the hash itself.
- */
+/* Sets the field's value; true if the field is new. The texts must not lie in the hash
+ * itself. */
 bool hash_set(struct value *v, struct slice field, struct slice text);
-/* Sets the field's value; true where the field is new. Ignores hash-max-ziplist-value, as HINCRBY
+/* Sets the field's value; true if the field is new. Ignores hash-max-ziplist-value, as HINCRBY
  * does in 6.2. */
 bool hash_set_of_any_length(struct value *v, struct slice field, struct slice text);
-/* False where there is no such field. */
+/* Returns false if there is no such field. */
 bool hash_delete(struct value *v, struct slice field);
 
 /* Visits every field; the hash may not change meanwhile. */

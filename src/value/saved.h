@@ -47,8 +47,8 @@ void saved_write_length(struct sink *out, uint64_t length);
 /* Writes the shortest form: an integer, LZF (where rdbcompression is on), or the plain bytes. */
 void saved_write_text(struct sink *out, struct slice text);
 void saved_write_integer(struct sink *out, int64_t integer);
-/* The encodings that a sink may defer (base/stream.h), each with the function that it stands for.
- */
+/* The encodings that a sink may defer (base/stream.h), each with the function that it stands
+ * for. */
 enum saved_deferred {
     SAVED_DEFERRED_TEXT,   /* saved_write_text */
     SAVED_DEFERRED_ZIPLIST /* the bytes of a listpack: saved_write_ziplist */
@@ -66,8 +66,8 @@ void saved_write_deferred(struct sink *out, unsigned how, struct slice bytes);
 void saved_write_number(struct sink *out, uint64_t number, size_t bytes);
 void saved_write_double(struct sink *out, double number);
 
-/* These functions return false, with the source's status set, where the source has no such thing.
- */
+/* These functions return false, with the source's status set, where the source has no such
+ * thing. */
 MUST_USE bool saved_read_length(struct source *in, uint64_t *length);
 /* A number of things that follow, of at least `bytes_each` bytes each. Refuses a number that cannot
  * fit. */
@@ -104,7 +104,7 @@ struct save_cursor {
 /* Frees a cursor's buffers. To be called where saving is given up before all is written. */
 void save_cursor_end(struct save_cursor *c);
 
-/* The kind of value of a form; false where there is no such form, or it is a module's. */
+/* The kind of value of a form; false if there is no such form, or it is a module's. */
 MUST_USE bool saved_form_kind(unsigned form, enum value_kind *kind);
 /* Writes the form's byte. O(1). */
 void saved_write_form(struct sink *out, enum value_kind kind, struct value v);

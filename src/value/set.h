@@ -22,9 +22,9 @@ FOR_TESTS void set_free(struct value v);
 size_t set_count(struct value v);
 /* Whether the member is there. O(1), in an intset O(log members). */
 MUST_USE bool set_has(struct value v, struct slice member);
-/* False where the member is there already. The text must not lie in the set itself. */
+/* Returns false if the member is there already. The text must not lie in the set itself. */
 bool set_add(struct value *v, struct slice member);
-/* False where the member is not there. */
+/* Returns false if the member is not there. */
 bool set_remove(struct value *v, struct slice member);
 
 /* Only for an intset (set_intset): removes the members at these places, which ascend strictly.

@@ -34,9 +34,10 @@ bool shadow_is_possible(enum value_kind kind, struct value v);
 /* Gives the value a shadow of its present members; a shadow that it has already stays. Neither the
  * value nor its table may be freed before shadow_take. O(1). */
 void shadow_open(enum value_kind kind, struct value v);
-/* The value's shadow; NULL where it has none. */
+/* The value's shadow; NULL if it has none. */
 struct shadow *shadow_of(enum value_kind kind, struct value v);
-/* Takes the shadow from its value; the caller frees it. NULL where the value has none. O(1). */
+/* Takes the shadow from its value; the caller frees it. Returns NULL if the value has none.
+ * O(1). */
 MUST_USE struct shadow *shadow_take(enum value_kind kind, struct value v);
 /* How many members are noted. O(1). */
 size_t shadow_noted(const struct shadow *s);

@@ -36,7 +36,7 @@ uint64_t stream_count(struct value v); /* entries */
 struct stream_id stream_last_id(struct value v);
 /* XSETID. The ID must not be below the last entry's ID. */
 void stream_set_last_id(struct value v, struct stream_id id);
-/* The highest, or the lowest, ID of an entry that is not deleted; false where there is none. */
+/* The highest, or the lowest, ID of an entry that is not deleted; false if there is none. */
 MUST_USE bool stream_top_id(struct value v, struct stream_id *id);
 MUST_USE bool stream_bottom_id(struct value v, struct stream_id *id);
 
@@ -44,7 +44,7 @@ MUST_USE bool stream_bottom_id(struct value v, struct stream_id *id);
  * last ID. False, with nothing changed, where the entry is too large for a listpack. */
 MUST_USE bool stream_append(struct value v, struct stream_id id, const struct slice *texts,
                             size_t pairs);
-/* False where there is no such entry. O(log nodes + node). */
+/* Returns false if there is no such entry. O(log nodes + node). */
 bool stream_delete(struct value v, struct stream_id id);
 
 enum stream_trim_by { STREAM_TRIM_NOT, STREAM_TRIM_COUNT, STREAM_TRIM_ID };
@@ -80,7 +80,7 @@ MUST_USE bool stream_cursor_step(struct stream_cursor *c);
 /* The next field of the entry with its value; false after the last. */
 MUST_USE bool stream_cursor_pair(struct stream_cursor *c, struct listpack_value *field,
                                  struct listpack_value *text);
-/* True where the entry exists. */
+/* Returns true if the entry exists. */
 bool stream_has(struct value v, struct stream_id id);
 
 /* ---- Consumer groups ---- */
@@ -106,19 +106,19 @@ struct stream_pending {
 struct slice stream_id_key(struct stream_id id, char key[STREAM_KEY_BYTES]);
 struct stream_id stream_id_of_key(struct slice key);
 
-/* struct stream_group by name; NULL where the stream never had a group. */
+/* struct stream_group by name; NULL if the stream never had a group. */
 const struct rax *stream_groups(struct value v);
-/* NULL where there is none. */
+/* Finds a group by its name. Returns NULL if the stream has no such group. */
 struct stream_group *stream_group_find(struct value v, struct slice name);
-/* NULL where there is one already. */
+/* Creates a group. Returns NULL if the stream has a group of this name. */
 struct stream_group *stream_group_create(struct value v, struct slice name, struct stream_id last);
 /* Moves the group, with consumers and pending entries, to `*taken`: a stream that has nothing else,
- * and that the caller only frees, perhaps in steps. False where there is no such group.
+ * and that the caller only frees, perhaps in steps. Returns false if there is no such group.
  * O(consumers). */
 bool stream_group_take(struct value v, struct slice name, struct value *taken);
-/* NULL where there is none. */
+/* Finds a consumer by its name. Returns NULL if the group has no such consumer. */
 struct stream_consumer *stream_consumer_find(struct stream_group *g, struct slice name);
-/* NULL where there is one already. */
+/* Creates a consumer. Returns NULL if the group has a consumer of this name. */
 struct stream_consumer *stream_consumer_create(struct value v, struct stream_group *g,
                                                struct slice name, int64_t now_msec);
 /* Moves the consumer, with its pending entries, to `*taken`: a stream that the caller only frees.
@@ -126,13 +126,13 @@ struct stream_consumer *stream_consumer_create(struct value v, struct stream_gro
  * entries, else O(pending). */
 size_t stream_consumer_take(struct value v, struct stream_group *g, struct stream_consumer *c,
                             struct value *taken);
-/* NULL where the entry is not pending. */
+/* Returns NULL if the entry is not pending. */
 struct stream_pending *stream_pending_find(const struct stream_group *g, struct stream_id id);
 /* Makes the entry pending for this consumer, even if another one has it. An entry that was not
  * pending gets 0 deliveries, at time 0. */
 struct stream_pending *stream_pending_assign(struct value v, struct stream_group *g,
                                              struct stream_consumer *c, struct stream_id id);
-/* Acknowledges the entry. False where it was not pending. */
+/* Acknowledges the entry. Returns false if it was not pending. */
 bool stream_pending_remove(struct value v, struct stream_group *g, struct stream_id id);
 
 /* ---- For saving, loading and XINFO ---- */

@@ -22,14 +22,14 @@ void value_zset_register(void);
 struct value zset_create(void);
 FOR_TESTS void zset_free(struct value v);
 size_t zset_count(struct value v);
-/* False where the member is not there. O(1), in a listpack O(members). */
+/* Returns false if the member is not there. O(1), in a listpack O(members). */
 MUST_USE bool zset_score(struct value v, struct slice member, double *score);
-/* Sets the member's score; true where the member is new. The text must not lie in the sorted set
+/* Sets the member's score; true if the member is new. The text must not lie in the sorted set
  * itself. O(log members). */
 bool zset_set(struct value *v, struct slice member, double score);
-/* False where the member is not there. O(log members). */
+/* Returns false if the member is not there. O(log members). */
 bool zset_remove(struct value *v, struct slice member);
-/* The member's rank; false where the member is not there. O(log members). */
+/* The member's rank; false if the member is not there. O(log members). */
 MUST_USE bool zset_rank(struct value v, struct slice member, size_t *rank);
 
 /* A range of scores; empty where min > max, or where they are equal and one of them is excluded. */
@@ -64,10 +64,11 @@ struct zset_cursor {
     const struct listpack *lp; /* NULL: `place` is used, else `at` */
     uint32_t at;
 };
-/* False where there is no such rank. O(log members). */
+/* Returns false if there is no such rank. O(log members). */
 bool zset_seek(struct value v, size_t rank, struct zset_cursor *c);
 struct zset_item zset_get(const struct zset_cursor *c);
-/* One step up or down; false beyond the end, and then the cursor may not be used. O(1). */
+/* Moves the cursor up or down by one member. Returns false beyond the end; the cursor may then not
+ * be used. O(1). */
 bool zset_next(struct zset_cursor *c);
 bool zset_prev(struct zset_cursor *c);
 

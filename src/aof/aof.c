@@ -111,7 +111,7 @@ static int64_t now_sec(void) { return clock_wall_usec() / 1000000; }
 /* Whether writes are logged, or the first file is being written. */
 static bool aof_is_on(void) { return state != OFF; }
 
-static const struct child_kind rewrite_child = {.role = AFFINITY_AOF_REWRITE};
+static const struct child_kind rewrite_child = {.role = &aof_rewrite_role};
 
 static bool saver_rewrites(void) { return saver_kind() == &rewrite_child; }
 
@@ -574,7 +574,7 @@ static void print_rewrite_buffer(const struct metric_row *row, struct buffer *ou
     buffer_printf(out, "%" PRIu64, bytes);
 }
 static void print_pending(const struct metric_row *row, struct buffer *out) {
-    buffer_printf(out, "%zu", background_pending(BACKGROUND_SYNC));
+    buffer_printf(out, "%zu", background_pending(&aof_writer_jobs));
 }
 static void print_delayed(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%" PRIu64, aof_writer_state().delayed);

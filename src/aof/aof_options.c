@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "io/affinity.h"
 #include "option/option.h"
 
+struct affinity_role aof_rewrite_role;
 static struct aof_options options;
 static bool (*switched)(char *reason, size_t reason_size);
 
@@ -73,6 +75,9 @@ static const struct option_row rows[] = {
                 "after one that took long."),
     OPTION_BOOL("aof-rewrite-incremental-fsync", &options.incremental_fsync, true, OPTION_MUTABLE,
                 SECTION, 90, "Sync the file of a rewrite in steps, not all at the end."),
+    AFFINITY_OPTION("aof_rewrite_cpulist", 50, aof_rewrite_role,
+                    "Processors of the child that writes the append only file anew; the main "
+                    "thread's if empty."),
 };
 
 void aof_options_register(bool (*how)(char *reason, size_t reason_size)) {

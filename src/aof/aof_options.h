@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct affinity_role;
+
 enum aof_fsync { AOF_FSYNC_NO, AOF_FSYNC_ALWAYS, AOF_FSYNC_EVERYSEC };
 
 struct aof_options {
@@ -21,6 +23,9 @@ struct aof_options {
     int64_t rewrite_percentage, rewrite_min_bytes;
     int64_t queue_bytes_max, queue_age_max_msec;
 };
+
+/* Where the child runs that writes the file anew. */
+extern struct affinity_role aof_rewrite_role;
 
 /* Registers the options. Once, at start. `switched` applies a change of appendonly by CONFIG SET;
  * where it returns false with a reason, the old value comes back. */

@@ -6,7 +6,7 @@
  *                                      a failure: over, all as it was         v      |
  *                                                              SYNCS_FOLDER, each second
  *
- * Each arrow is a job of the thread BACKGROUND_REWRITE; the main thread only looks at its result
+ * Each arrow is a job of a thread (aof_switch_jobs); the main thread only looks at its result
  * and decides on the next (aof_switch_turn). A round appends what was missing when it began, while
  * the main thread goes on with the old file. Rounds become shorter as long as appending is faster
  * than new writes; ROUNDS_MAX bounds their number.
@@ -58,6 +58,8 @@
 #include "io/background.h"
 #include "io/file.h"
 #include "metric/latency.h"
+
+struct background_kind aof_switch_jobs = {.name = "rewrite"};
 
 /* The main thread itself appends no more than this: some 30 us. */
 #define LITTLE_BYTES ((uint64_t)65536)
@@ -150,7 +152,7 @@ static void begin_step(enum phase next, struct step what, uint64_t to) {
     step_to = to;
     step.appends = to > position;
     if (step.appends) step.range = aof_queue_range(&aof_writer_queue, position, to);
-    background_submit(BACKGROUND_REWRITE, take_step, NULL);
+    background_submit(&aof_switch_jobs, take_step, NULL);
 }
 
 static void end_switch(bool good) {
@@ -291,10 +293,10 @@ void aof_switch_turn(void) {
 
 void aof_switch_finish(void) {
     if (phase == OVER) return;
-    background_drain(BACKGROUND_REWRITE);
+    background_drain(&aof_switch_jobs);
     if (phase == WAITS_FOR_FOLDER) {
         begin_folder();
-        background_drain(BACKGROUND_REWRITE);
+        background_drain(&aof_switch_jobs);
     }
     finishing = true;
     if (aof_switch_has_to_end())

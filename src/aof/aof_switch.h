@@ -9,6 +9,11 @@
 
 #include "base/attributes.h"
 
+struct background_kind;
+
+/* The work on the file that is to replace the log. */
+FOR_TESTS extern struct background_kind aof_switch_jobs;
+
 struct aof_switch {
     const char *temporary, *path; /* copied */
     /* The position of the fork. The writer keeps all from here on, which the child has not seen. */

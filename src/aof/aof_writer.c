@@ -55,6 +55,8 @@
 #include "metric/latency.h"
 #include "save/saver.h"
 
+struct background_kind aof_writer_jobs = {.name = "sync"};
+
 #define SECOND_NSEC INT64_C(1000000000)
 /* The main thread writes no more than this at once: some hundred small commands, 3 us. */
 #define WRITE_HERE_BYTES_MAX ((uint64_t)8 << 10)
@@ -234,7 +236,7 @@ static void close_descriptor(void *argument) { system_close((int)(intptr_t)argum
 /* Closes on another thread, because closing the last descriptor of a large nameless file takes
  * long. */
 static void close_later(int fd) {
-    background_submit(BACKGROUND_CLOSE, close_descriptor, (void *)(intptr_t)fd);
+    background_submit(&background_close, close_descriptor, (void *)(intptr_t)fd);
 }
 
 /* Waits while the main thread extends the job, which takes no longer than a turn of its loop. */
@@ -285,7 +287,7 @@ static void begin_job(uint64_t to, bool syncs) {
     if (syncs && is_always() && j->range.length)
         j->gather_nsec = aof_gather_begin(j->record, sync_begun_nsec);
     if (j->gather_nsec) atomic_init(&j->state, JOB_GATHERS);
-    background_submit(BACKGROUND_SYNC, run_job, j);
+    background_submit(&aof_writer_jobs, run_job, j);
 }
 
 /* Adds what was appended since the job began, if the job still waits for more. */
@@ -300,7 +302,7 @@ static void extend_job(void) {
 
 static void await_job(void) {
     if (job->gather_nsec) bell_ring(&job->gathered);
-    background_drain(BACKGROUND_SYNC);
+    background_drain(&aof_writer_jobs);
 }
 
 /* Under `always`: the job has synced what replies waited for. */

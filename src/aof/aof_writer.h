@@ -33,6 +33,11 @@
 #include "aof/aof_queue.h"
 #include "base/attributes.h"
 
+struct background_kind;
+
+/* Writes and syncs of the log by another thread. */
+extern struct background_kind aof_writer_jobs;
+
 /* Callbacks of the writer's user. None may be NULL. */
 struct aof_writer_host {
     /* Returns the last record whose unit, with all before it, is appended. */

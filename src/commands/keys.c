@@ -46,7 +46,7 @@ static int64_t delete_all(struct call *call, bool lazily) {
 }
 
 static void command_del(struct call *call) {
-    reply_integer(call->client, delete_all(call, lazyfree_wanted(LAZYFREE_USER_DEL)));
+    reply_integer(call->client, delete_all(call, edit_user_deletes_lazily()));
 }
 
 static void command_unlink(struct call *call) {
@@ -201,7 +201,7 @@ static void command_swapdb(struct call *call) {
 
 /* Parses SYNC or ASYNC, or neither. False after an error reply. */
 static bool flush_parse(struct call *call, bool *lazily) {
-    *lazily = lazyfree_wanted(LAZYFREE_USER_FLUSH);
+    *lazily = flush_is_lazy();
     if (call->argc == 1) return true;
     *lazily = argument_is(call, 1, "async");
     if (call->argc == 2 && (*lazily || argument_is(call, 1, "sync"))) return true;

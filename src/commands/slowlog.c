@@ -31,9 +31,11 @@ static void reply_named_integer(struct client *c, const char *name, int64_t valu
 static void reply_explanation(struct client *c, const struct slowlog_entry *e) {
     const struct attribution_span *s = &e->span;
     struct buffer verdict;
+    size_t fields = 0;
+    for (unsigned i = 0; i < cause_count(); i++) fields += cause_at(i)->field != NULL;
     buffer_init(&verdict, MEMORY_OTHER);
     slowlog_append_verdict(e, &verdict);
-    reply_map(c, 11);
+    reply_map(c, 7 + fields);
     reply_named_integer(c, "id", e->id);
     reply_bulk_c_string(c, "command");
     reply_array(c, e->argc);
@@ -41,10 +43,10 @@ static void reply_explanation(struct client *c, const struct slowlog_entry *e) {
     reply_named_integer(c, "wall_usec", s->wall_usec);
     reply_named_integer(c, "cpu_usec", s->cpu_usec);
     reply_named_integer(c, "off_cpu_usec", s->off_cpu_usec);
-    reply_named_integer(c, "eviction_usec", s->cause_usec[CAUSE_EVICTION]);
-    reply_named_integer(c, "expire_usec", s->cause_usec[CAUSE_EXPIRY]);
-    reply_named_integer(c, "free_usec", s->cause_usec[CAUSE_FREEING]);
-    reply_named_integer(c, "fork_usec", s->cause_usec[CAUSE_FORK]);
+    for (unsigned i = 0; i < cause_count(); i++) {
+        const struct cause *cause = cause_at(i);
+        if (cause->field) reply_named_integer(c, cause->field, s->cause_usec[cause->number]);
+    }
     reply_named_integer(c, "involuntary_switches", s->involuntary_switches);
     reply_bulk_c_string(c, "verdict");
     reply_bulk(c, buffer_slice(&verdict));

@@ -281,7 +281,7 @@ static void command_getdel(struct call *call) {
     struct entry *e = read_key(call);
     if (!reply_string_or_null(call, e) || !e) return;
     const struct key key = call_key(call, 1);
-    bool lazily = lazyfree_wanted(LAZYFREE_USER_DEL);
+    bool lazily = edit_user_deletes_lazily();
     edit_delete(&key, lazily);
     effect_add_delete(&key, lazily);
 }

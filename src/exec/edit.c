@@ -18,10 +18,24 @@
 #include "command/call.h"
 #include "command/command.h"
 #include "exec/blocked.h"
+#include "option/option.h"
 #include "store/keyspace.h"
 #include "store/keyspace_change.h"
 #include "store/lazyfree.h"
 #include "value/value.h"
+
+static bool lazy_user_del;
+
+static const struct option_row option_rows[] = {
+    OPTION_BOOL("lazyfree-lazy-user-del", &lazy_user_del, false, OPTION_MUTABLE, "lazyfree", 40,
+                "DEL frees in the background, as UNLINK does."),
+};
+
+void edit_register(void) {
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+}
+
+bool edit_user_deletes_lazily(void) { return lazy_user_del; }
 
 void edit_count(uint64_t changes) { keyspace_count_written(changes); }
 void edit_tell(const struct edit *edit) { keyspace_tell_written(&edit->key); }

@@ -45,6 +45,12 @@ struct edit {
     enum edit_state state;
 };
 
+/* Registers lazyfree-lazy-user-del. Once, at start. */
+void edit_register(void);
+/* Whether lazyfree-lazy-user-del is on: commands by which a client deletes a key (DEL, GETDEL) free
+ * its value in the background, as UNLINK does. */
+bool edit_user_deletes_lazily(void);
+
 /* ---- opening ---- */
 
 /* Opens an edit of a key of any type. Counts no hit or miss, notes no access. */

@@ -11,6 +11,7 @@
 #include "io/background.h"
 #include "net/client.h"
 #include "net/reply.h"
+#include "option/option.h"
 #include "store/limbo.h"
 
 /* Less data than this is freed within the command: that takes about 2 ms, if it is many small
@@ -20,6 +21,19 @@
 
 static const struct flush_observer *const no_observers[] = {NULL};
 static const struct flush_observer *const *observers = no_observers;
+
+static bool lazy_user_flush;
+
+static const struct option_row option_rows[] = {
+    OPTION_BOOL("lazyfree-lazy-user-flush", &lazy_user_flush, false, OPTION_MUTABLE, "lazyfree", 50,
+                "FLUSHALL, FLUSHDB and SCRIPT FLUSH free in the background unless they say SYNC."),
+};
+
+void flush_register(void) {
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+}
+
+bool flush_is_lazy(void) { return lazy_user_flush; }
 
 void flush_set_observers(const struct flush_observer *const *list) { observers = list; }
 
@@ -47,5 +61,5 @@ static void all_is_freed(void *ticket) { blocked_end_from_thread(ticket); }
 void flush_wait(struct call *call) {
     blocked_begin(call, &flush_kind, 0, 0, 0, BLOCKED_FOREVER, NULL);
     struct blocked_ticket *ticket = blocked_ticket(call->client);
-    if (ticket) background_submit(BACKGROUND_FREE, all_is_freed, ticket);
+    if (ticket) background_submit(&background_free, all_is_freed, ticket);
 }

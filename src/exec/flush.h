@@ -21,6 +21,12 @@ struct flush_observer {
 /* Sets the observers, which are told in this order; NULL ends the array, which is borrowed for
  * good. server/wiring.c has the array. */
 void flush_set_observers(const struct flush_observer *const *observers);
+/* Registers lazyfree-lazy-user-flush. Once, at start. */
+void flush_register(void);
+/* Whether lazyfree-lazy-user-flush is on: FLUSHALL, FLUSHDB and SCRIPT FLUSH free in the background
+ * if they are given neither SYNC nor ASYNC. */
+bool flush_is_lazy(void);
+
 /* Called by FLUSHDB and FLUSHALL: tells the observers. */
 void flush_begins(int database);
 void flush_done(int database);

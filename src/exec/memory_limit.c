@@ -65,6 +65,9 @@
 #include "store/lazyfree.h"
 #include "store/limbo.h"
 
+static struct cause eviction_cause = {
+    .name = "eviction", .place = 20, .field = "eviction_usec", .verdict = "keys were evicted"};
+
 /* Without a budget, a slice reads the clock after so many evicted keys, as 6.2 does. */
 #define VICTIMS_PER_CLOCK 16
 /* A slice's time: 50 us for each of the first ten steps of tenacity, 15 % more for each further
@@ -344,6 +347,7 @@ void memory_limit_register(void) {
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
     metric_register_reset(reset_eviction_usec);
+    cause_register(&eviction_cause);
 }
 
 void memory_limit_set_clients(const struct memory_limit_clients *how) { clients = how; }
@@ -435,7 +439,7 @@ static enum outcome evict_slice(struct aim aim, bool budgeted, size_t *freed) {
         aim.least = 0;
         stride = 1;
     }
-    enum cause before = cause_enter(CAUSE_EVICTION, begin_nsec);
+    const struct cause *before = cause_enter(&eviction_cause, begin_nsec);
     PROBE1(eviction__start, aim.target);
     enum outcome outcome = evict_until(&aim, begin_nsec, stride, freed);
     int64_t end_nsec = clock_monotonic_nsec();

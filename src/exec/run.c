@@ -30,6 +30,10 @@
 #include "store/keyspace.h"
 #include "store/limbo.h"
 
+static struct cause run_cause = {.name = "commands", .place = 10};
+
+void run_register(void) { cause_register(&run_cause); }
+
 /* When the last command ended; 0 = other work was done since. */
 static int64_t last_end_nsec;
 static void (*within)(void);
@@ -38,14 +42,14 @@ static uint64_t unusual_end;
 
 /* The first command after other work reads the clock, because reading and parsing came before it.
  * Returns the cause of that work. */
-static enum cause start_clock(void) {
+static const struct cause *start_clock(void) {
     last_end_nsec = clock_monotonic_nsec();
     clock_follow(last_end_nsec);
-    return cause_enter(CAUSE_COMMANDS, last_end_nsec);
+    return cause_enter(&run_cause, last_end_nsec);
 }
 
 void run_pause_clock(void) {
-    if (last_end_nsec) cause_enter(CAUSE_IO, last_end_nsec);
+    if (last_end_nsec) cause_enter(&loop_cause_io, last_end_nsec);
     last_end_nsec = 0;
 }
 
@@ -163,7 +167,7 @@ static __attribute__((noinline)) enum gate_verdict run_again(struct call *call) 
 
 /* For a call outside of a batch and of other calls: starts the clock, and stops it afterwards. */
 static __attribute__((noinline)) enum gate_verdict run_alone(struct call *call) {
-    enum cause before = start_clock();
+    const struct cause *before = start_clock();
     enum gate_verdict verdict = pass_and_run(call);
     cause_leave(before, last_end_nsec);
     last_end_nsec = 0;
@@ -225,7 +229,7 @@ bool run_turn_within(void) {
     struct tracking_nesting tracking;
     bool timed = last_end_nsec != 0, innermost = batch_turns_left() == 1;
     if (innermost) gate_set(&run_gate, true);
-    enum cause before = cause_enter(CAUSE_IO, clock_monotonic_nsec());
+    const struct cause *before = cause_enter(&loop_cause_io, clock_monotonic_nsec());
     attribution_nest_begin(&attribution);
     unsigned limbo = limbo_pause();
     bool shown = keyspace_show_due(false); /* clients of the nested turn see no due keys */

@@ -16,6 +16,9 @@
 
 struct call;
 
+/* Registers the cause of the main thread's time in commands. Once, at start. */
+void run_register(void);
+
 /* Asks the gates and, if the verdict is GATE_OPEN, runs the call. Otherwise the call was refused,
  * held or queued, as the verdict says; only requests are held or queued. The call's command may be
  * NULL: unknown. */

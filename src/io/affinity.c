@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 #include "base/log.h"
-#include "option/option.h"
 
-static char *lists[AFFINITY_ROLES];
+struct affinity_role affinity_server, affinity_background = {.all_if_empty = true};
+
 static cpu_set_t at_start;
 static bool at_start_known;
 
@@ -73,14 +73,14 @@ static void bind_to(const cpu_set_t *processors, const char *list) {
     log_warning("This thread cannot be bound to the processors %s: %s", list, strerror(errno));
 }
 
-void affinity_apply(enum affinity_role role) {
+void affinity_apply(const struct affinity_role *role) {
     cpu_set_t processors;
     char reason[OPTION_REASON_BYTES];
-    const char *list = lists[role];
+    const char *list = role->list;
     if (list && *list) {
         if (affinity_parse(slice_of(list), &processors, reason, sizeof(reason)))
             bind_to(&processors, list);
-    } else if (role == AFFINITY_BACKGROUND) {
+    } else if (role->all_if_empty) {
         affinity_restore();
     }
 }
@@ -91,28 +91,17 @@ void affinity_restore(void) {
 
 /* ---- options ---- */
 
-static bool check_list(const struct option_row *row, struct slice value, char *reason,
-                       size_t reason_size) {
+bool affinity_check_option(const struct option_row *row, struct slice value, char *reason,
+                           size_t reason_size) {
     cpu_set_t processors;
     return !value.length || affinity_parse(value, &processors, reason, reason_size);
 }
 
-#define LIST(option, role, at, text)                                                       \
-    {                                                                                      \
-        .name = (option), .type = OPTION_TYPE_STRING, .section = "threads", .place = (at), \
-        .fallback = "", .variable = &lists[role], .check = check_list, .help = (text)      \
-    }
-
 static const struct option_row option_rows[] = {
-    LIST("server_cpulist", AFFINITY_SERVER, 30,
-         "Processors of the main thread: 0-3, or 0,2,4, or 0-7:2 for every second one."),
-    LIST("bio_cpulist", AFFINITY_BACKGROUND, 40,
-         "Processors of the background threads; all that the process has if empty."),
-    LIST("aof_rewrite_cpulist", AFFINITY_AOF_REWRITE, 50,
-         "Processors of the child that writes the append only file anew; the main thread's if "
-         "empty."),
-    LIST("bgsave_cpulist", AFFINITY_SNAPSHOT, 60,
-         "Processors of the child that writes a snapshot; the main thread's if empty."),
+    AFFINITY_OPTION("server_cpulist", 30, affinity_server,
+                    "Processors of the main thread: 0-3, or 0,2,4, or 0-7:2 for every second one."),
+    AFFINITY_OPTION("bio_cpulist", 40, affinity_background,
+                    "Processors of the background threads; all that the process has if empty."),
 };
 
 void affinity_register(void) {

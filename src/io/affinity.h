@@ -8,27 +8,41 @@
 
 #include "base/attributes.h"
 #include "base/string.h"
+#include "option/option.h"
 
-enum affinity_role {
-    AFFINITY_SERVER,      /* the main thread and I/O threads */
-    AFFINITY_BACKGROUND,  /* io/background */
-    AFFINITY_AOF_REWRITE, /* the child that writes the append only file anew */
-    AFFINITY_SNAPSHOT,    /* the child that writes a snapshot */
-    AFFINITY_ROLES
+/* What a thread or a forked child does, as far as that decides where it runs. A module whose
+ * threads or children have an option of their own declares a role, static, and puts
+ * AFFINITY_OPTION into its option rows; so this header need not list those modules. */
+struct affinity_role {
+    char *list; /* the option's value; NULL before the option is registered */
+    /* What an empty list means: the processors that the process had at start (true), or those that
+     * the thread has already (false). */
+    bool all_if_empty;
 };
+/* An option's row in the section "threads": `role` is a struct affinity_role. */
+#define AFFINITY_OPTION(option, at, role, text)                                                   \
+    {                                                                                             \
+        .name = (option), .type = OPTION_TYPE_STRING, .section = "threads", .place = (at),        \
+        .fallback = "", .variable = &(role).list, .check = affinity_check_option, .help = (text), \
+    }
 
-/* Registers the options server_cpulist, bio_cpulist, aof_rewrite_cpulist and bgsave_cpulist, and
- * notes the processors that the process may run on now. */
+/* The roles of this folder: the main thread and I/O threads; all other threads. */
+extern struct affinity_role affinity_server, affinity_background;
+
+/* Registers the options server_cpulist and bio_cpulist, and notes the processors that the process
+ * may run on now. */
 void affinity_register(void);
 /* Binds the calling thread to the processors that its role's option lists; in a forked child that
  * thread is the only one. If the kernel refuses, the thread keeps its processors and a warning is
- * logged. If the list is empty, a background thread gets the processors that the process had at
- * start, and a thread of any other role keeps its own. */
-void affinity_apply(enum affinity_role role);
+ * logged. */
+void affinity_apply(const struct affinity_role *role);
 /* Binds the calling thread to the processors that the process had at start, because a program that
  * is executed in its place inherits them. */
 void affinity_restore(void);
 
+/* Checks an option's value, for AFFINITY_OPTION: a list of processors, or nothing. */
+bool affinity_check_option(const struct option_row *row, struct slice value, char *reason,
+                           size_t reason_size);
 /* Parses a list such as "0,2,4-7" or "0-7:2" (every second processor of the range). Returns false,
  * with a reason, if the text is no such list. */
 FOR_TESTS bool affinity_parse(struct slice list, cpu_set_t *processors, char *reason,

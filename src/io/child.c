@@ -42,6 +42,7 @@
 #include "base/panic.h"
 #include "base/probes.h"
 #include "base/system.h"
+#include "io/affinity.h"
 #include "io/background.h"
 #include "io/lookup.h"
 #include "io/loop.h"
@@ -50,6 +51,9 @@
 #include "metric/cause.h"
 #include "metric/latency.h"
 #include "metric/row.h"
+
+static struct cause fork_cause = {
+    .name = "fork", .place = 70, .field = "fork_usec", .verdict = "a child process was forked"};
 
 #define POLL_MSEC 100
 #define REPORT_NSEC INT64_C(1000000000)
@@ -239,7 +243,7 @@ static void begin_child(const struct child_job *job, const int pipe_ends[2]) {
     self.message = (struct message){.progress = -1};
     self.reported_nsec = clock_monotonic_nsec();
     if (pipe_ends[0] >= 0) system_close(pipe_ends[0]);
-    if (job->kind->role != AFFINITY_SERVER) affinity_apply(job->kind->role);
+    if (job->kind->role) affinity_apply(job->kind->role);
     tell_in_child(job);
 }
 
@@ -371,7 +375,7 @@ static void begin_parent(const struct child_job *job, pid_t pid, int pipe_end, i
 
 static pid_t timed_fork(int64_t *begun) {
     *begun = clock_monotonic_nsec();
-    enum cause previous = cause_enter(CAUSE_FORK, *begun);
+    const struct cause *previous = cause_enter(&fork_cause, *begun);
     log_before_fork();
     threads_rest(); /* so that no I/O thread holds a lock that the child may want */
     pid_t pid = system_fork();
@@ -522,6 +526,7 @@ static const struct metric_row metric_rows[] = {
 
 void child_register(void) {
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
+    cause_register(&fork_cause);
 }
 
 void child_open(struct loop *new_loop, const struct child_observer *const *new_observers) {

@@ -27,8 +27,8 @@
 #include <sys/types.h>
 
 #include "base/attributes.h"
-#include "io/affinity.h"
 
+struct affinity_role;
 struct loop;
 
 /* A kind of child. Each module that forks declares one, static; kinds are told apart by their
@@ -37,8 +37,8 @@ struct child_kind {
     /* True: any number of children of this kind may live, beside all others. False: the kind is
      * exclusive; of all exclusive kinds together one child lives at a time. */
     bool beside;
-    /* Which processors the child is bound to; AFFINITY_SERVER = it keeps its parent's. */
-    enum affinity_role role;
+    /* Which processors the child is bound to; NULL = it keeps its parent's. */
+    const struct affinity_role *role;
 };
 
 /* How a child ended. */

@@ -71,7 +71,7 @@ static bool do_next(struct crew *c) {
 static void *crew_thread_main(void *argument) {
     struct crew *c = argument;
     signals_thread_start();
-    if (!child_here()) affinity_apply(AFFINITY_BACKGROUND); /* a child's keep its processors */
+    if (!child_here()) affinity_apply(&affinity_background); /* a child's keep its processors */
     crew_lock(c);
     while (!c->ending) {
         if (!do_next(c)) ASSERT(pthread_cond_wait(&c->given_more, &c->lock) == 0);

@@ -245,7 +245,7 @@ bool file_remove(const char *path) {
     int fd = system_open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0);
     bool done = system_unlink(path) == 0;
     int error = errno;
-    if (fd >= 0) background_submit(BACKGROUND_CLOSE, close_later, (void *)(intptr_t)fd);
+    if (fd >= 0) background_submit(&background_close, close_later, (void *)(intptr_t)fd);
     errno = error;
     return done;
 }

@@ -67,7 +67,7 @@ static void lookup_answer(struct lookup *l) {
 
 static void *lookup_thread_main(void *unused) {
     signals_thread_start();
-    affinity_apply(AFFINITY_BACKGROUND);
+    affinity_apply(&affinity_background);
     lookup_lock();
     while (!list_is_empty(&queue)) {
         struct lookup *l = LIST_ENTRY(queue.next, struct lookup, link);

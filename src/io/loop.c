@@ -25,8 +25,8 @@
  *     Timers that are due in this turn are in a list on run_timers' stack; they can be stopped
  *     there, too.
  *  5. Only the outermost turn runs timers and books CPU time; loop_turn_within never does.
- *  6. Time in a wait is CAUSE_IDLE, time from the wait to the end of the ready events is CAUSE_IO,
- *     the rest of a turn is CAUSE_OTHER, unless a callee names a narrower cause.
+ *  6. Time in a wait is loop_cause_idle, time from the wait to the end of the ready events is
+ *     loop_cause_io, the rest of a turn is cause_other, unless a callee names a narrower cause.
  *
  * Ownership: watchers and timers are their owners'; the loop owns the two descriptors (epoll and
  * an eventfd for loop_wake) and itself.
@@ -45,6 +45,14 @@
 #include "base/system.h"
 #include "metric/attribution.h"
 #include "metric/cause.h"
+
+struct cause loop_cause_io = {.name = "io", .place = 80};
+static struct cause loop_cause_idle = {.name = "idle", .place = 90};
+
+void loop_register(void) {
+    cause_register(&loop_cause_io);
+    cause_register(&loop_cause_idle);
+}
 
 #define NSEC_PER_MSEC 1000000
 #define NSEC_PER_USEC 1000
@@ -311,20 +319,21 @@ static bool round_is_left(const struct loop *loop) {
 
 /* Fills `ready`; an interrupted wait returns no events. The events that a turn left when it yielded
  * are served first, without a wait: if they were dropped, the kernel would report the same ones in
- * the same order again, and the last of them might never be served. Enters CAUSE_IO and returns the
- * cause before. */
-static enum cause wait_ready(struct loop *loop, int64_t timeout_msec) {
+ * the same order again, and the last of them might never be served. Enters loop_cause_io and
+ * returns the cause before. */
+static const struct cause *wait_ready(struct loop *loop, int64_t timeout_msec) {
     loop->stats.turns++;
-    if (loop->yield && round_is_left(loop)) return cause_enter(CAUSE_IO, clock_monotonic_nsec());
+    if (loop->yield && round_is_left(loop))
+        return cause_enter(&loop_cause_io, clock_monotonic_nsec());
     loop->ready.next = loop->ready.count = 0;
     loop->round++;
     int sleep = sleep_msec(loop, timeout_msec);
     int64_t begin_nsec = clock_monotonic_nsec();
-    enum cause before = cause_enter(CAUSE_IDLE, begin_nsec);
+    const struct cause *before = cause_enter(&loop_cause_idle, begin_nsec);
     int count = system_epoll_wait(loop->epoll_fd, loop->ready_events, LOOP_EVENTS_MAX, sleep);
     if (count < 0 && errno != EINTR) PANIC("epoll_wait: %s", strerror(errno));
     loop->wake_nsec = clock_monotonic_nsec();
-    cause_enter(CAUSE_IO, loop->wake_nsec);
+    cause_enter(&loop_cause_io, loop->wake_nsec);
     attribution_waited(begin_nsec, loop->wake_nsec);
     loop->ready.count = count < 0 ? 0 : count;
     loop->stats.wakes += loop->ready.count > 0;
@@ -390,7 +399,7 @@ static void run_turn(struct loop *loop, int64_t timeout_msec, const struct loop_
     ASSERT_COMPARE(loop->depth, <, LOOP_DEPTH_MAX);
     loop->depth++;
     if (call_before_sleep(hooks) || loop->restless) timeout_msec = 0;
-    enum cause before = wait_ready(loop, timeout_msec);
+    const struct cause *before = wait_ready(loop, timeout_msec);
     clock_refresh();
     call_all(hooks->after_wake);
     if (__builtin_expect(loop->first_watchers != 0, 0)) serve_first(loop);

@@ -37,7 +37,13 @@
 #define LOOP_DEPTH_MAX 16
 
 struct buffer;
+struct cause;
 struct loop;
+
+/* Registers the causes of the loop's time. Once, at start. */
+void loop_register(void);
+/* The cause of time in which the main thread reads, parses and writes. */
+extern struct cause loop_cause_io;
 
 /* Ready descriptors of LOOP_FIRST that one turn serves at most; the next turn goes on. */
 #define LOOP_FIRST_EVENTS_MAX 64

@@ -184,7 +184,7 @@ static bool pipeline_work(struct pipeline *p) {
 static void *pipeline_thread_main(void *argument) {
     struct pipeline *p = argument;
     signals_thread_start();
-    if (!child_here()) affinity_apply(AFFINITY_BACKGROUND); /* a child's keep its processors */
+    if (!child_here()) affinity_apply(&affinity_background); /* a child's keep its processors */
     pipeline_lock(p);
     while (!p->ending) {
         if (pipeline_work(p)) continue;

@@ -114,7 +114,7 @@ static void do_jobs(void) {
 
 static void *threads_main(void *argument) {
     signals_thread_start();
-    affinity_apply(AFFINITY_SERVER);
+    affinity_apply(&affinity_server);
     threads_lock();
     for (;;) {
         do_jobs();

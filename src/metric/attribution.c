@@ -170,8 +170,10 @@ void attribution_explain(int64_t begin_nsec, int64_t now_nsec, struct attributio
     int64_t wall = now_nsec - begin_nsec;
     memset(span, 0, sizeof(*span));
     span->wall_usec = wall / NSEC_PER_USEC;
-    for (enum cause cause = 0; cause < CAUSES; cause++)
-        span->cause_usec[cause] = (int64_t)(cause_since_snapshot(cause) / NSEC_PER_USEC);
+    for (unsigned i = 0; i < cause_count(); i++) {
+        const struct cause *cause = cause_at(i);
+        span->cause_usec[cause->number] = (int64_t)(cause_since_snapshot(cause) / NSEC_PER_USEC);
+    }
     if (!on) {
         span->cpu_usec = span->off_cpu_usec = -1;
         span->involuntary_switches = span->voluntary_switches = span->major_faults = -1;

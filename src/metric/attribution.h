@@ -24,7 +24,7 @@
 struct attribution_span {
     int64_t wall_usec;
     int64_t cpu_usec, off_cpu_usec; /* -1: not measured */
-    int64_t cause_usec[CAUSES];     /* wall time of work of these causes, within the command */
+    int64_t cause_usec[CAUSES_MAX]; /* by struct cause.number: wall time within the command */
     /* Counted from at most ATTRIBUTION_SWITCHES_NSEC before the command began; -1: not measured. */
     int64_t involuntary_switches, voluntary_switches, major_faults;
     /* Time in which the thread could run and waited for a processor, counted from about the same

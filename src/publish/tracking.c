@@ -383,7 +383,7 @@ static void forget_keys(void) {
     if (!t) return;
     table_detach(t);
     if (table_count(t) > FREE_AT_ONCE)
-        background_submit(BACKGROUND_FREE, release_table, t);
+        background_submit(&background_free, release_table, t);
     else
         release_table(t);
 }

@@ -166,7 +166,7 @@ static void drop_beyond(size_t stay) {
     *list = (struct list_link){.next = first, .previous = last};
     first->previous = last->next = list;
     entry_count = stay;
-    background_submit(BACKGROUND_FREE, free_list, list);
+    background_submit(&background_free, free_list, list);
 }
 
 bool slowlog_wants(const struct call *call, int64_t nsec) {
@@ -244,16 +244,16 @@ static void append_share(const struct share *share, const struct attribution_spa
 
 void slowlog_append_verdict(const struct slowlog_entry *entry, struct buffer *out) {
     const struct attribution_span *s = &entry->span;
-    struct share shares[] = {
+    struct share shares[2 + CAUSES_MAX] = {
         {s->cpu_usec, "the command itself worked"},
         {s->off_cpu_usec, NOT_RUNNING},
-        {s->cause_usec[CAUSE_EVICTION], "keys were evicted"},
-        {s->cause_usec[CAUSE_EXPIRY], "keys were expired"},
-        {s->cause_usec[CAUSE_FREEING], "memory was freed"},
-        {s->cause_usec[CAUSE_TABLES], "hash tables were resized"},
-        {s->cause_usec[CAUSE_FORK], "a child process was forked"},
     };
-    size_t count = sizeof(shares) / sizeof(shares[0]), largest = 0;
+    size_t count = 2, largest = 0;
+    for (unsigned i = 0; i < cause_count(); i++) {
+        const struct cause *cause = cause_at(i);
+        if (!cause->verdict) continue;
+        shares[count++] = (struct share){s->cause_usec[cause->number], cause->verdict};
+    }
     if (s->cpu_usec < 0) {
         buffer_append_c_string(out, "Not measured: latency-attribution was off.");
         return;

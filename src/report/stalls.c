@@ -47,10 +47,10 @@ static const struct option_row option_rows[] = {
 
 static void print_causes(const struct metric_row *row, struct buffer *out) {
     int64_t now = clock_monotonic_nsec();
-    cause_leave(cause_enter(CAUSE_OTHER, now), now); /* brings the running cause's sum up to now */
-    for (enum cause cause = 0; cause < CAUSES; cause++)
-        buffer_printf(out, "main_thread_%s_usec:%" PRIu64 "\r\n", cause_name(cause),
-                      cause_nsec(cause) / NSEC_PER_USEC);
+    cause_leave(cause_enter(&cause_other, now), now); /* brings the running cause's sum up to now */
+    for (unsigned i = 0; i < cause_count(); i++)
+        buffer_printf(out, "main_thread_%s_usec:%" PRIu64 "\r\n", cause_at(i)->name,
+                      cause_nsec(cause_at(i)) / NSEC_PER_USEC);
 }
 
 static void print_usec(struct buffer *out, uint64_t nsec) {

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/panic.h"
 #include "base/stream.h"
+#include "io/affinity.h"
 #include "io/file_stream.h"
 #include "io/loop.h"
 #include "metric/row.h"
@@ -211,7 +212,8 @@ void saver_leave(const void *argument) {
 
 bool saver_is_busy(void) { return method == METHOD_WALK || child_lives(); }
 
-const struct child_kind saver_snapshot = {.role = AFFINITY_SNAPSHOT};
+static struct affinity_role snapshot_role;
+const struct child_kind saver_snapshot = {.role = &snapshot_role};
 
 const struct child_kind *saver_kind(void) {
     if (method == METHOD_WALK) return orphan ? NULL : jobs[0].kind;
@@ -275,6 +277,8 @@ static bool apply_method(const struct option_row *row, char *reason, size_t reas
 }
 
 static const struct option_row option_rows[] = {
+    AFFINITY_OPTION("bgsave_cpulist", 60, snapshot_role,
+                    "Processors of the child that writes a snapshot; the main thread's if empty."),
     {.name = "snapshot-method",
      .type = OPTION_TYPE_ENUM,
      .flags = OPTION_MUTABLE,

@@ -32,6 +32,8 @@
 #include "rdb/rdb_format.h"
 #include "rdb/rdb_save.h"
 
+struct background_kind scribe_jobs = {.name = "save"};
+
 #define FORK_WINDOW_BYTES 65536
 
 /* For tests that delay each key: how often the delay asks whether the save is given up. */
@@ -283,12 +285,12 @@ static void write_end(void *argument) {
 void scribe_take(struct scribe *s, struct scribe_block *b) {
     b->scribe = s;
     atomic_fetch_add(&s->waiting, sizeof(*b));
-    background_submit(BACKGROUND_SAVE, write_block, b);
+    background_submit(&scribe_jobs, write_block, b);
 }
 
 void scribe_end(struct scribe *s, bool whole) {
     if (!whole) atomic_store(&s->given_up, true);
-    background_submit(BACKGROUND_SAVE, write_end, s);
+    background_submit(&scribe_jobs, write_end, s);
 }
 
 void scribe_leave(struct scribe *s, const void *argument) {

@@ -22,7 +22,11 @@
 /* A little less than the largest piece of a pipeline, into which whole blocks must fit. */
 #define SCRIBE_BLOCK_BYTES 65000
 
+struct background_kind;
 struct scribe;
+
+/* The encoding and writing of blocks. */
+FOR_TESTS extern struct background_kind scribe_jobs;
 
 /* Pieces (rdb/piece.h), one behind another. Class MEMORY_SAVES. */
 struct scribe_block {

@@ -50,6 +50,8 @@
 #include "value/saved.h"
 #include "value/shadow.h"
 
+static struct cause walk_cause = {.name = "persistence", .place = 60};
+
 /* The longest slice in a turn: too short for clients to notice. */
 #define SLICE_NSEC INT64_C(500000)
 /* A slice begins only when this much time may be spent, or half of what the budget can gather
@@ -705,7 +707,7 @@ bool walk_step(void) {
     int64_t granted_nsec = time_budget_left(&walk.budget, now_nsec);
     if (is_urgent() || granted_nsec > SLICE_NSEC) granted_nsec = SLICE_NSEC;
     if (granted_nsec < slice_least() || may_rest()) return false;
-    enum cause previous = cause_enter(CAUSE_PERSISTENCE, now_nsec);
+    const struct cause *previous = cause_enter(&walk_cause, now_nsec);
     copy_slice(now_nsec, granted_nsec);
     cause_leave(previous, clock_monotonic_nsec());
     if (walk.copying) look_at_held();
@@ -808,4 +810,5 @@ static const struct metric_row metric_rows[] = {
 void walk_register(void) {
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
+    cause_register(&walk_cause);
 }

@@ -9,13 +9,13 @@
 #include "command/command_keys.h"
 #include "command/row.h"
 #include "exec/effects.h"
+#include "exec/flush.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "report/monitor.h"
 #include "script/cache.h"
 #include "script/debugger.h"
 #include "script/script.h"
-#include "store/lazyfree.h"
 
 #define NO_SUCH_SCRIPT "-NOSCRIPT No matching script. Please use EVAL."
 /* The place of the number of keys among the arguments of EVAL and EVALSHA. */
@@ -105,7 +105,7 @@ static void script_flush_command(struct call *call) {
         reply_error(call->client, "SCRIPT FLUSH only support SYNC|ASYNC option");
         return;
     }
-    script_flush(async || (!sync && lazyfree_wanted(LAZYFREE_USER_FLUSH)));
+    script_flush(async || (!sync && flush_is_lazy()));
     effect_add_as_sent(call, EFFECT_BOTH);
     reply_ok(call->client);
 }

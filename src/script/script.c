@@ -160,7 +160,7 @@ static void free_later(struct engine *old_engine, struct table *cached) {
     *old = (struct old_scripts){old_engine, cached, cached ? table_count(cached) : 0};
     engine_part_with(old_engine);
     lazyfree_note_handed(old->count);
-    background_submit(BACKGROUND_FREE, free_old, old);
+    background_submit(&background_free, free_old, old);
 }
 
 void script_flush(bool lazily) {

@@ -110,7 +110,7 @@ static void free_keys_for_sanitizer(void) {
 #ifdef EVENKEEL_SANITIZER
     for (int i = 0; i < keyspace_databases(); i++) edit_flush(keyspace_at(i), LAZYFREE_NOW);
     while (lazyfree_step()) continue; /* values that are being freed in slices */
-    background_drain(BACKGROUND_FREE);
+    background_drain(&background_free);
 #endif
 }
 

@@ -541,7 +541,7 @@ void startup_announce(void) {
         log_notice("Running mode=%s, port=%d.", mode_current()->name, port_shown());
     log_warning("Server initialized");
     host_announce_warnings(listen_backlog());
-    affinity_apply(AFFINITY_SERVER);
+    affinity_apply(&affinity_server);
     supervise_status("Loading the data");
 }
 

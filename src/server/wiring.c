@@ -82,6 +82,7 @@
 #include "commands/zset_range.h"
 #include "exec/blocked.h"
 #include "exec/dispatch.h"
+#include "exec/edit.h"
 #include "exec/effects.h"
 #include "exec/flush.h"
 #include "exec/gate_rows.h"
@@ -173,6 +174,7 @@ static void register_watchdog(void) { watchdog_register(process_describe_running
 /* Listeners come first, so that redis.conf begins with the network. */
 void (*const wiring_registrations[])(void) = {
     register_listeners,
+    loop_register,
     startup_register,
     register_title,
     host_register,
@@ -186,6 +188,8 @@ void (*const wiring_registrations[])(void) = {
     keyspace_register,
     expire_register,
     lazyfree_register,
+    edit_register,
+    flush_register,
     recency_register,
     evict_register,
     memory_limit_register,
@@ -196,6 +200,7 @@ void (*const wiring_registrations[])(void) = {
     batch_register,
     limits_register,
     call_register,
+    run_register,
     dispatch_register,
     pubsub_register,
     tracking_register,

@@ -41,6 +41,9 @@
 #include "store/keyspace.h"
 #include "store/next_due.h"
 
+static struct cause expire_cause = {
+    .name = "expiry", .place = 30, .field = "expire_usec", .verdict = "keys were expired"};
+
 #define NSEC_PER_USEC 1000
 #define NSEC_PER_MSEC 1000000
 #define SAMPLE_SIZE_MAX 10000
@@ -192,6 +195,7 @@ void expire_register(void) {
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
     metric_register_reset(reset_cycle);
+    cause_register(&expire_cause);
 }
 
 /* Only wakes the loop: the slice follows before the loop's next wait. */
@@ -212,7 +216,7 @@ void expire_open(struct loop *l) {
 void expire_set_active(bool on) { active = on; }
 
 /* Accounts for a slice or cycle that began at `begin_nsec`. */
-static void book_slice(int64_t begin_nsec, enum cause before, bool in_time) {
+static void book_slice(int64_t begin_nsec, const struct cause *before, bool in_time) {
     slice_end_nsec = clock_monotonic_nsec();
     cause_leave(before, slice_end_nsec);
     cycle_nsec += (uint64_t)(slice_end_nsec - begin_nsec);
@@ -323,7 +327,7 @@ bool expire_step(int64_t work_nsec) {
     int64_t limit_nsec = slice_limit_nsec(work_nsec);
     if (limit_nsec <= 0) return true;
     int64_t begin_nsec = clock_monotonic_nsec();
-    enum cause before = cause_enter(CAUSE_EXPIRY, begin_nsec);
+    const struct cause *before = cause_enter(&expire_cause, begin_nsec);
     PROBE1(expire__start, limit_nsec);
     bool in_time = run_cycles(now_msec, begin_nsec + limit_nsec);
     book_slice(begin_nsec, before, in_time);
@@ -369,7 +373,7 @@ static void sampling_cycle(int64_t limit_nsec) {
     int visits = last_cut_short || dbs_per_cycle > keyspace_databases() ? keyspace_databases()
                                                                         : (int)dbs_per_cycle;
     int64_t begin_nsec = clock_monotonic_nsec();
-    enum cause before = cause_enter(CAUSE_EXPIRY, begin_nsec);
+    const struct cause *before = cause_enter(&expire_cause, begin_nsec);
     last_cut_short = false;
     PROBE1(expire__start, limit_nsec);
     for (int i = 0; i < visits && !last_cut_short; i++) {

@@ -125,7 +125,7 @@ static void end_shadow(const struct entry *e) {
     struct shadow *s = e->type == ENTRY_STRING ? NULL : shadow_take(e->type, entry_object(e));
     if (!s) return;
     if (shadow_noted(s) > LAZYFREE_BLOCKS_AT_ONCE)
-        background_submit(BACKGROUND_FREE, free_shadow, s);
+        background_submit(&background_free, free_shadow, s);
     else
         shadow_free(s);
 }

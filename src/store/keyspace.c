@@ -40,6 +40,9 @@
 #include "store/next_due.h"
 #include "store/recency.h"
 
+static struct cause tables_cause = {
+    .name = "tables", .place = 50, .verdict = "hash tables were resized"};
+
 /* A sum of deadlines, each of which may be near the limits of 64 bits. */
 __extension__ typedef __int128 deadline_sum;
 
@@ -219,6 +222,7 @@ void keyspace_register(void) {
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
     metric_register_reset(reset_lag);
+    cause_register(&tables_cause);
 }
 
 static const struct frontier_host frontier_host;
@@ -991,7 +995,7 @@ static void settle_step(size_t steps) {
 bool keyspace_maintain(size_t steps) {
     bool payable = active_rehashing && table_any_payable(), settles = settle_at < databases_wanted;
     if (!payable && !settles) return false;
-    enum cause before = cause_enter(CAUSE_TABLES, clock_monotonic_nsec());
+    const struct cause *before = cause_enter(&tables_cause, clock_monotonic_nsec());
     if (payable) table_pay_owed(steps);
     if (settles) settle_step(steps);
     cause_leave(before, clock_monotonic_nsec());

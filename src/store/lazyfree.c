@@ -89,11 +89,6 @@ static const struct option_row option_rows[] = {
                 20, "Free expired values in the background."),
     OPTION_BOOL("lazyfree-lazy-server-del", &wanted[LAZYFREE_SERVER_DEL], false, OPTION_MUTABLE,
                 "lazyfree", 30, "Free values that a command replaces in the background."),
-    OPTION_BOOL("lazyfree-lazy-user-del", &wanted[LAZYFREE_USER_DEL], false, OPTION_MUTABLE,
-                "lazyfree", 40, "DEL frees in the background, as UNLINK does."),
-    OPTION_BOOL("lazyfree-lazy-user-flush", &wanted[LAZYFREE_USER_FLUSH], false, OPTION_MUTABLE,
-                "lazyfree", 50,
-                "FLUSHALL, FLUSHDB and SCRIPT FLUSH free in the background unless they say SYNC."),
 };
 
 static void print_pending(const struct metric_row *row, struct buffer *out) {
@@ -139,6 +134,7 @@ static const struct metric_row metric_rows[] = {
 void lazyfree_register(void) {
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
+    cause_register(&freeing_cause);
 }
 
 bool lazyfree_wanted(enum lazyfree_cause cause) { return wanted[cause]; }
@@ -225,7 +221,7 @@ static void queue_step(struct queue *queue) {
         queue->bytes -= before;
         if (queue == &own) lazyfree_note_handed(1);
         queue_pop(queue);
-        background_submit(BACKGROUND_FREE, free_in_background, e);
+        background_submit(&background_free, free_in_background, e);
         return;
     }
     bool gone = entry_free_step(e, LAZYFREE_BLOCKS_AT_ONCE);
@@ -260,7 +256,7 @@ static void hand_over(void *e) {
     if (full)
         queue_push(&overflow, e);
     else
-        background_submit(BACKGROUND_FREE, free_in_background, e);
+        background_submit(&background_free, free_in_background, e);
 }
 
 static void put_off(void *e) {
@@ -299,7 +295,7 @@ static void step_all(void) {
 
 static __attribute__((noinline)) bool free_slice(void) {
     int64_t begin_nsec = clock_monotonic_nsec(), now_nsec = begin_nsec;
-    enum cause before = cause_enter(CAUSE_FREEING, begin_nsec);
+    const struct cause *before = cause_enter(&freeing_cause, begin_nsec);
     while (has_work() && now_nsec - begin_nsec < (int64_t)LAZYFREE_SLICE_USEC * 1000) {
         step_all();
         now_nsec = clock_monotonic_nsec();
@@ -396,7 +392,7 @@ static void free_database(void *argument) {
 }
 
 static void free_database_now(void *argument) {
-    enum cause before = cause_enter(CAUSE_FREEING, clock_monotonic_nsec());
+    const struct cause *before = cause_enter(&freeing_cause, clock_monotonic_nsec());
     free_database(argument);
     cause_leave(before, clock_monotonic_nsec());
 }
@@ -406,7 +402,7 @@ static void hand_over_database(void *argument) {
     if (job->way == LAZYFREE_LATER && job->table)
         atomic_fetch_add(&pending, table_count(job->table));
     atomic_fetch_add(&database_bytes, job->bytes);
-    background_submit(BACKGROUND_FREE, free_database, job);
+    background_submit(&background_free, free_database, job);
 }
 
 void lazyfree_table(struct table *t, struct timebuckets *index, size_t entry_bytes,

@@ -39,18 +39,17 @@ struct timebuckets;
  * them. */
 #define LAZYFREE_SLICE_USEC 500
 
-/* Why a value is freed. Each cause has an option that says whether in the background. */
+/* Why the keyspace frees a value. Each cause has an option that says whether the value is freed in
+ * the background. A folder above that frees for a cause of its own has its own option (exec/edit.h,
+ * exec/flush.h). */
 enum lazyfree_cause {
     LAZYFREE_EVICTION,   /* lazyfree-lazy-eviction: memory is needed */
     LAZYFREE_EXPIRE,     /* lazyfree-lazy-expire: the key has expired */
-    LAZYFREE_SERVER_DEL, /* lazyfree-lazy-server-del: a command replaces it */
-    LAZYFREE_USER_DEL,   /* lazyfree-lazy-user-del: DEL; for UNLINK always */
-    LAZYFREE_USER_FLUSH, /* lazyfree-lazy-user-flush: FLUSHALL, FLUSHDB, SCRIPT FLUSH without a
-                            word */
+    LAZYFREE_SERVER_DEL, /* lazyfree-lazy-server-del: another value replaces it */
     LAZYFREE_CAUSES
 };
 
-void lazyfree_register(void); /* options and metrics */
+void lazyfree_register(void); /* options, metrics and the cause */
 bool lazyfree_wanted(enum lazyfree_cause cause);
 /* Sets how many bytes of values may wait, up to LAZYFREE_PENDING_BYTES_MAX. */
 void lazyfree_bound_pending(size_t bytes_max);

@@ -21,6 +21,9 @@
 #include "base/panic.h"
 #include "metric/cause.h"
 
+struct cause freeing_cause = {
+    .name = "freeing", .place = 40, .field = "free_usec", .verdict = "memory was freed"};
+
 #define ITEMS_FIRST 64
 /* A chunk is 64 KiB, the largest allocation that is made at once. */
 #define ITEMS_PER_CHUNK 4095
@@ -53,8 +56,8 @@ static void release_items(const struct item *list, size_t count) {
 
 __attribute__((noinline)) static void release_all(void) {
     bool timed = bytes >= TIMED_BYTES;
-    enum cause before = CAUSE_OTHER;
-    if (timed) before = cause_enter(CAUSE_FREEING, clock_monotonic_nsec());
+    const struct cause *before = &cause_other;
+    if (timed) before = cause_enter(&freeing_cause, clock_monotonic_nsec());
     release_items(first, items < ITEMS_FIRST ? items : ITEMS_FIRST);
     while (newest) {
         struct chunk *chunk = newest;

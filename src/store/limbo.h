@@ -22,6 +22,12 @@
 
 #include "base/attributes.h"
 
+struct cause;
+
+/* The cause of time in which the main thread frees (metric/cause.h); registered by
+ * lazyfree_register. */
+extern struct cause freeing_cause;
+
 /* To be called when a call begins and ends. Main thread only; as many leaves as enters. */
 void limbo_enter(void);
 void limbo_leave(void);

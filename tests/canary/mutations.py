@@ -1059,8 +1059,8 @@ mutate('expire-share', 'store/expire.c', 'int64_t work = clock_monotonic_nsec() 
 mutate('expire-cut-cycle', 'store/expire.c', '        last_cut_short = !expire_sample_database(',
        '        expire_sample_database(', 'a cycle of samples that is cut counts as whole',
        'unit store/test_expire')
-mutate('limbo-cause', 'store/limbo.c', 'cause_enter(CAUSE_FREEING, clock_monotonic_nsec());',
-       'cause_enter(CAUSE_OTHER, clock_monotonic_nsec());', 'freeing much has the wrong cause',
+mutate('limbo-cause', 'store/limbo.c', 'cause_enter(&freeing_cause, clock_monotonic_nsec());',
+       'cause_enter(&cause_other, clock_monotonic_nsec());', 'freeing much has the wrong cause',
        'unit store/test_limbo')
 mutate('evict-octave', 'store/evict.c',
        'uint64_t fraction = (value << SCORE_OCTAVE_BITS >> octave) - (1u << '

@@ -19,31 +19,43 @@ struct job {
     int64_t due_nsec;
 };
 
-static struct queue {
+struct background_worker {
     struct job jobs[JOBS_MAX];
     unsigned first, count;
-} queues[BACKGROUND_KINDS];
+};
+
+struct background_kind background_close = {.name = "close"}, background_free = {.name = "free"};
+static struct background_worker queues[BACKGROUND_KINDS_MAX];
+static struct background_kind *kinds[BACKGROUND_KINDS_MAX]; /* in the order of their first jobs */
+static unsigned kinds_count;
 static bool forked, runs;
 
-bool background_start(void) { return true; }
+bool background_start(struct background_kind *kind) { return true; }
 void background_stop(void) {
-    for (int kind = 0; kind < BACKGROUND_KINDS; kind++) background_drain(kind);
+    for (unsigned i = 0; i < kinds_count; i++) background_drain(kinds[i]);
 }
 void background_in_child(void) {
     forked = true;
-    for (int kind = 0; kind < BACKGROUND_KINDS; kind++) queues[kind].count = 0;
+    for (unsigned i = 0; i < kinds_count; i++) queues[i].count = 0;
 }
 
-static int64_t duration_nsec(enum background_kind kind) {
-    int64_t nsec = draw_scale(kind == BACKGROUND_FREE ? NSEC_PER_MSEC : 10 * NSEC_PER_MSEC);
-    if (kind != BACKGROUND_FREE && world->nodes[self->node].slow_disk)
+static int64_t duration_nsec(struct background_kind *kind) {
+    int64_t nsec = draw_scale(kind == &background_free ? NSEC_PER_MSEC : 10 * NSEC_PER_MSEC);
+    if (kind != &background_free && world->nodes[self->node].slow_disk)
         nsec += draw_scale(4 * NSEC_PER_SEC);
     return nsec;
 }
 
-void background_submit(enum background_kind kind, void (*function)(void *argument),
+static struct background_worker *queue_of(struct background_kind *kind) {
+    if (kind->worker) return kind->worker;
+    if (kinds_count == BACKGROUND_KINDS_MAX) abort();
+    kinds[kinds_count] = kind;
+    return kind->worker = &queues[kinds_count++];
+}
+
+void background_submit(struct background_kind *kind, void (*function)(void *argument),
                        void *argument) {
-    struct queue *q = &queues[kind];
+    struct background_worker *q = queue_of(kind);
     if (forked) {
         function(argument);
         return;
@@ -58,9 +70,11 @@ void background_submit(enum background_kind kind, void (*function)(void *argumen
         (struct job){function, argument, begins + duration_nsec(kind)};
 }
 
-size_t background_pending(enum background_kind kind) { return queues[kind].count; }
+size_t background_pending(const struct background_kind *kind) {
+    return kind->worker ? kind->worker->count : 0;
+}
 
-static void run_first(struct queue *q) {
+static void run_first(struct background_worker *q) {
     struct job job = q->jobs[q->first];
     bool outer = runs;
     runs = true;
@@ -71,8 +85,8 @@ static void run_first(struct queue *q) {
     memory_publish();
 }
 
-void background_drain(enum background_kind kind) {
-    struct queue *q = &queues[kind];
+void background_drain(struct background_kind *kind) {
+    struct background_worker *q = queue_of(kind);
     for (unsigned left = q->count; left; left--) {
         int64_t due = q->jobs[q->first].due_nsec;
         if (due > world->now_nsec && !runs) task_yield(TASK_READY, due);
@@ -82,16 +96,16 @@ void background_drain(enum background_kind kind) {
 
 int64_t background_due_nsec(void) {
     int64_t due = NEVER;
-    for (int kind = 0; kind < BACKGROUND_KINDS; kind++) {
-        const struct queue *q = &queues[kind];
+    for (unsigned i = 0; i < kinds_count; i++) {
+        const struct background_worker *q = &queues[i];
         if (q->count && q->jobs[q->first].due_nsec < due) due = q->jobs[q->first].due_nsec;
     }
     return due;
 }
 
 void background_run_due(void) {
-    for (int kind = 0; kind < BACKGROUND_KINDS; kind++) {
-        struct queue *q = &queues[kind];
+    for (unsigned i = 0; i < kinds_count; i++) {
+        struct background_worker *q = &queues[i];
         while (q->count && q->jobs[q->first].due_nsec <= world->now_nsec) run_first(q);
     }
 }

@@ -108,7 +108,7 @@ static inline void assert_whole(const char *path) {
 
 /* The other thread has done what it was asked for, and that is noted. */
 static void settle(void) {
-    background_drain(BACKGROUND_SYNC);
+    background_drain(&aof_writer_jobs);
     aof_writer_turn();
 }
 
@@ -179,8 +179,8 @@ static int unit_end(void **state) {
     set_gate(false);
     faults_clear();
     if (aof_writer_is_open()) aof_writer_close();
-    background_drain(BACKGROUND_SYNC);
-    background_drain(BACKGROUND_CLOSE);
+    background_drain(&aof_writer_jobs);
+    background_drain(&background_close);
     return 0;
 }
 #endif

@@ -33,7 +33,7 @@ static void begin_switch(uint64_t from, bool has_log) {
 }
 
 static void step(void) {
-    background_drain(BACKGROUND_REWRITE);
+    background_drain(&aof_switch_jobs);
     settle();
     aof_switch_turn();
     aof_writer_flush();
@@ -153,7 +153,7 @@ static void begin_name(uint64_t from) {
     begin_switch(from, true);
     for (int i = 0; i < 1000 && !aof_switch_has_to_end(); i++) step();
     assert_true(aof_switch_has_to_end());
-    background_drain(BACKGROUND_REWRITE);
+    background_drain(&aof_switch_jobs);
 }
 
 /* `always`: from before the rename until the folder is synced no reply leaves. */
@@ -245,7 +245,7 @@ static void test_folder_fails(void **state) {
     begin_name(1000);
     for (int second = 0; second < 3; second++) {
         aof_switch_turn();
-        background_drain(BACKGROUND_REWRITE);
+        background_drain(&aof_switch_jobs);
         faults_clear();
         aof_switch_turn();
         assert_int_equal(ended, 0);
@@ -293,8 +293,8 @@ static void random_turn(void) {
     case 2:
         if (!random_below(3)) set_option("appendfsync", policies[random_below(3)]);
         break;
-    case 3: background_drain(BACKGROUND_SYNC); break;
-    case 4: background_drain(BACKGROUND_REWRITE); break;
+    case 3: background_drain(&aof_writer_jobs); break;
+    case 4: background_drain(&aof_switch_jobs); break;
     default: append(1 + random_below(random_below(20) ? 300 : 90000));
     }
     aof_writer_turn();
@@ -312,7 +312,7 @@ static void random_first_file(void) {
         if (random_below(3)) append(1 + random_below(300));
         if (!random_below(6)) set_option("appendfsync", policies[random_below(3)]);
         aof_writer_flush();
-        if (random_below(2)) background_drain(BACKGROUND_REWRITE);
+        if (random_below(2)) background_drain(&aof_switch_jobs);
         look_at_first();
         aof_switch_turn();
         look_at_first();

@@ -412,8 +412,8 @@ static void test_close_during_sync(void **state) {
     aof_writer_close();
     assert_false(aof_writer_is_open());
     set_gate(false);
-    background_drain(BACKGROUND_SYNC);
-    background_drain(BACKGROUND_CLOSE);
+    background_drain(&aof_writer_jobs);
+    background_drain(&background_close);
     assert_true(memory_used(MEMORY_AOF) < before);
 }
 

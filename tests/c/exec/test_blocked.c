@@ -274,7 +274,9 @@ static void test_reasons(void **state) {
 static void end_in_thread(void *ticket) { blocked_end_from_thread(ticket); }
 
 /* The ticket is given back by another thread, and what it ended has its answer in the next turn. */
-static void hand_over(struct blocked_ticket *ticket, enum background_kind thread) {
+static struct background_kind own_jobs = {.name = "test"};
+
+static void hand_over(struct blocked_ticket *ticket, struct background_kind *thread) {
     background_submit(thread, end_in_thread, ticket);
     background_drain(thread);
     peers_turns();
@@ -287,7 +289,7 @@ static void test_tickets(void **state) {
     struct peer p = peer_connect(), idle = peer_connect();
     assert_null(blocked_ticket(idle.client));
     ask(&p, "await-other\r\n");
-    hand_over(blocked_ticket(p.client), BACKGROUND_FREE);
+    hand_over(blocked_ticket(p.client), &background_free);
     hear(&p, ":7\r\n");
 
     ask(&p, "await-other\r\n");
@@ -296,15 +298,15 @@ static void test_tickets(void **state) {
     hear(&p, ":0\r\n");
     ask(&p, "await-other\r\n");
     struct blocked_ticket *right = blocked_ticket(p.client);
-    hand_over(late, BACKGROUND_FREE);
+    hand_over(late, &background_free);
     assert_true(blocked_is(p.client));
-    hand_over(right, BACKGROUND_FREE);
+    hand_over(right, &background_free);
     hear(&p, ":7\r\n");
 
     ask(&p, "await-other\r\n");
     struct blocked_ticket *nobodys = blocked_ticket(p.client);
     peer_close(&p);
-    hand_over(nobodys, BACKGROUND_FREE);
+    hand_over(nobodys, &background_free);
     assert_int_equal(blocked_clients(), 0);
     peer_close(&idle);
 }
@@ -320,7 +322,7 @@ static void test_kept(void **state) {
     assert_false(blocked_is(p.client));
     assert_int_equal(blocked_clients(), 1);
     check_all();
-    hand_over(blocked_ticket(p.client), BACKGROUND_SYNC);
+    hand_over(blocked_ticket(p.client), &own_jobs);
     hear(&p, ":7\r\n");
     assert_int_equal(blocked_clients(), 0);
     peer_close(&p);
@@ -336,12 +338,12 @@ static void test_many_tickets(void **state) {
         ask(&waiters[i], "await-kept\r\n");
     }
     for (int i = 0; i < WAITERS; i++) {
-        background_submit(i % 2 ? BACKGROUND_FREE : BACKGROUND_SYNC, end_in_thread,
+        background_submit(i % 2 ? &background_free : &own_jobs, end_in_thread,
                           blocked_ticket(waiters[i].client));
         if (i % 10 == 0) peer_close(&waiters[i]);
     }
-    background_drain(BACKGROUND_FREE);
-    background_drain(BACKGROUND_SYNC);
+    background_drain(&background_free);
+    background_drain(&own_jobs);
     peers_turns();
     assert_int_equal(blocked_clients(), 0);
     for (int i = 0; i < WAITERS; i++) {

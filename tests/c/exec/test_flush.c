@@ -3,6 +3,7 @@
  */
 #include "exec/flush.h"
 
+#include "exec/edit.h"
 #include "server/whole.h"
 
 static struct peer client;
@@ -85,6 +86,18 @@ static void test_within_a_transaction(void **state) {
     assert_told(3, 3, 2);
 }
 
+/* Each option says its own thing only. */
+static void test_options_of_users(void **state) {
+    assert_false(flush_is_lazy() || edit_user_deletes_lazily());
+    whole_say(&client, "CONFIG SET lazyfree-lazy-user-flush yes", "+OK\r\n");
+    assert_true(flush_is_lazy() && !edit_user_deletes_lazily());
+    whole_say(&client, "CONFIG SET lazyfree-lazy-user-del yes", "+OK\r\n");
+    whole_say(&client, "CONFIG SET lazyfree-lazy-user-flush no", "+OK\r\n");
+    assert_true(!flush_is_lazy() && edit_user_deletes_lazily());
+    assert_false(lazyfree_wanted(LAZYFREE_SERVER_DEL) || lazyfree_wanted(LAZYFREE_EXPIRE));
+    whole_say(&client, "CONFIG SET lazyfree-lazy-user-del no", "+OK\r\n");
+}
+
 static int setup(void **state) {
     int failed = whole_open();
     flush_set_observers(observers);
@@ -107,10 +120,9 @@ static int end(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_flushdb_names_its_database),
-        TEST(test_flushall_names_all),
-        TEST(test_a_fault_is_no_flush),
-        TEST(test_within_a_transaction),
+        TEST(test_flushdb_names_its_database), TEST(test_flushall_names_all),
+        TEST(test_a_fault_is_no_flush),        TEST(test_within_a_transaction),
+        TEST(test_options_of_users),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -13,8 +13,14 @@
 
 static char reason[OPTION_REASON_BYTES];
 
+/* A role as a folder above declares one. */
+static struct affinity_role own;
+static const struct option_row own_rows[] = {
+    AFFINITY_OPTION("test_cpulist", 70, own, "Processors of the test's child.")};
+
 static int setup(void **state) {
     affinity_register();
+    option_register(own_rows, 1);
     return 0;
 }
 
@@ -91,7 +97,7 @@ static int processors_now(void) {
 static void *background_thread(void *argument) {
     int *counts = argument;
     counts[0] = processors_now();
-    affinity_apply(AFFINITY_BACKGROUND);
+    affinity_apply(&affinity_background);
     counts[1] = processors_now();
     return NULL;
 }
@@ -101,12 +107,17 @@ static void test_binding(void **state) {
     int at_start = processors_now();
     snprintf(list, sizeof(list), "%d", first_processor());
     assert_false(set("server_cpulist", "bad"));
-    affinity_apply(AFFINITY_SERVER);
+    affinity_apply(&affinity_server);
     assert_int_equal(processors_now(), at_start);
     assert_true(set("server_cpulist", list));
-    affinity_apply(AFFINITY_SNAPSHOT);
-    assert_int_equal(processors_now(), at_start);
-    affinity_apply(AFFINITY_SERVER);
+    affinity_apply(&own);
+    assert_int_equal(processors_now(), at_start); /* an empty list of a role that keeps its own */
+    assert_false(set("test_cpulist", "bad"));
+    assert_true(set("test_cpulist", list));
+    affinity_apply(&own);
+    assert_int_equal(processors_now(), 1);
+    affinity_restore();
+    affinity_apply(&affinity_server);
     assert_int_equal(processors_now(), 1);
 
     /* A thread begins where its maker is; one of the background goes back to all of them. */

@@ -466,16 +466,18 @@ static void take_locks(void *unused) {
     }
 }
 
+static struct background_kind own_jobs = {.name = "test"};
+
 static void note_job(void *unused) { jobs_done++; }
 
 static int use_everything(void *unused) {
     if (strcmp(title_told, "a-child") != 0 || !child_here() || child_lives()) return 2;
     unsigned before = jobs_done;
-    background_submit(BACKGROUND_SYNC, note_job, NULL);
-    background_submit(BACKGROUND_FREE, note_job, NULL);
+    background_submit(&own_jobs, note_job, NULL);
+    background_submit(&background_free, note_job, NULL);
     if (jobs_done != before + 2) return 3;
-    background_drain(BACKGROUND_FREE);
-    if (background_pending(BACKGROUND_SYNC) + background_pending(BACKGROUND_FREE)) return 4;
+    background_drain(&background_free);
+    if (background_pending(&own_jobs) + background_pending(&background_free)) return 4;
     for (int i = 0; i < 200; i++) {
         void *block = memory_alloc(100 + (size_t)i * 100, MEMORY_OTHER);
         memory_free(block, MEMORY_OTHER);
@@ -489,8 +491,8 @@ static void test_child_takes_no_lock_of_a_thread(void **state) {
     log_set_syslog(true, "evenkeel-test", 8);
     log_set_level(LOG_LEVEL_DEBUG);
     busy = true;
-    background_submit(BACKGROUND_SYNC, take_locks, NULL);
-    background_submit(BACKGROUND_FREE, take_locks, NULL);
+    background_submit(&own_jobs, take_locks, NULL);
+    background_submit(&background_free, take_locks, NULL);
     for (unsigned i = 1; i <= 20; i++) {
         start(&snapshot_kind, use_everything);
         turn_until_ended(i);

@@ -100,19 +100,23 @@ static void test_claimed_time_is_no_event(void **state) {
     assert_null(latency_find(SLICE("off-cpu")));
 }
 
+static struct cause evicting = {.name = "evicting", .place = 1},
+                    expiring = {.name = "expiring", .place = 2},
+                    freeing = {.name = "freeing", .place = 3};
+
 static void test_causes_within_a_command(void **state) {
     struct attribution_span span;
-    enum cause outer = cause_enter(CAUSE_EVICTION, BEGIN - 20 * MSEC);
+    const struct cause *outer = cause_enter(&evicting, BEGIN - 20 * MSEC);
     cause_leave(outer, BEGIN - 10 * MSEC); /* before the command */
     attribution_command_begin(BEGIN);
-    outer = cause_enter(CAUSE_EVICTION, BEGIN + MSEC);
-    enum cause inner = cause_enter(CAUSE_FREEING, BEGIN + 3 * MSEC);
+    outer = cause_enter(&evicting, BEGIN + MSEC);
+    const struct cause *inner = cause_enter(&freeing, BEGIN + 3 * MSEC);
     cause_leave(inner, BEGIN + 4 * MSEC);
     cause_leave(outer, BEGIN + 6 * MSEC);
     attribution_explain(BEGIN, BEGIN + 10 * MSEC, &span);
-    assert_int_equal(span.cause_usec[CAUSE_EVICTION], 4000);
-    assert_int_equal(span.cause_usec[CAUSE_FREEING], 1000);
-    assert_int_equal(span.cause_usec[CAUSE_EXPIRY], 0);
+    assert_int_equal(span.cause_usec[evicting.number], 4000);
+    assert_int_equal(span.cause_usec[freeing.number], 1000);
+    assert_int_equal(span.cause_usec[expiring.number], 0);
 }
 
 /* A command runs two others: the outer one's account is from its own begin on. */
@@ -120,22 +124,22 @@ static void test_commands_within_a_command(void **state) {
     struct attribution_nesting outer;
     struct attribution_span span;
     attribution_command_begin(BEGIN);
-    cause_leave(cause_enter(CAUSE_EVICTION, BEGIN + MSEC), BEGIN + 3 * MSEC);
+    cause_leave(cause_enter(&evicting, BEGIN + MSEC), BEGIN + 3 * MSEC);
     attribution_nest_begin(&outer);
     attribution_command_begin(BEGIN + 10 * MSEC);
     attribution_explain(BEGIN + 10 * MSEC, BEGIN + 60 * MSEC, &span);
     assert_in_range(span.off_cpu_usec, 50000 - SLACK_USEC, 50000);
-    assert_int_equal(span.cause_usec[CAUSE_EVICTION], 0);
+    assert_int_equal(span.cause_usec[evicting.number], 0);
     attribution_command_begin(BEGIN + 60 * MSEC);
-    cause_leave(cause_enter(CAUSE_EXPIRY, BEGIN + 61 * MSEC), BEGIN + 66 * MSEC);
+    cause_leave(cause_enter(&expiring, BEGIN + 61 * MSEC), BEGIN + 66 * MSEC);
     burn(20 * MSEC);
     attribution_explain(BEGIN + 60 * MSEC, BEGIN + 80 * MSEC, &span);
-    assert_int_equal(span.cause_usec[CAUSE_EXPIRY], 5000);
+    assert_int_equal(span.cause_usec[expiring.number], 5000);
     attribution_nest_end(&outer);
     attribution_explain(BEGIN, BEGIN + 100 * MSEC, &span);
     assert_in_range(span.cpu_usec, 20000, 20000 + SLACK_USEC);
-    assert_int_equal(span.cause_usec[CAUSE_EVICTION], 2000);
-    assert_int_equal(span.cause_usec[CAUSE_EXPIRY], 5000);
+    assert_int_equal(span.cause_usec[evicting.number], 2000);
+    assert_int_equal(span.cause_usec[expiring.number], 5000);
 }
 
 static void test_switched_off(void **state) {
@@ -151,6 +155,9 @@ static void test_switched_off(void **state) {
 }
 
 int main(void) {
+    cause_register(&evicting);
+    cause_register(&expiring);
+    cause_register(&freeing);
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
         CASE(test_command_that_did_not_run),

@@ -690,7 +690,7 @@ static void test_memory_goes_back(void **state) {
             SAY(&p, "+OK\r\n", "client", "tracking", "off");
         else
             SAY(&p, "+OK\r\n>2\r\n$10\r\ninvalidate\r\n_\r\n", "flushall");
-        background_drain(BACKGROUND_FREE);
+        background_drain(&background_free);
         free_buffers(&p);
         if (before) assert_in_range(memory_used(MEMORY_OTHER), 0, before + 4096);
     }

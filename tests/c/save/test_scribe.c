@@ -82,7 +82,7 @@ static struct scribe *begin_scribe(void) {
 
 static bool end_scribe(struct scribe *s) {
     bool good = false;
-    background_drain(BACKGROUND_SAVE);
+    background_drain(&scribe_jobs);
     assert_true(scribe_has_ended(s, &good));
     scribe_free(s);
     return good;
@@ -158,7 +158,7 @@ static struct scribe *begin_both(void) {
 
 static void end_both(struct scribe *s, bool first, bool second) {
     bool good[SAVER_JOBS_MAX] = {false};
-    background_drain(BACKGROUND_SAVE);
+    background_drain(&scribe_jobs);
     assert_true(scribe_has_ended(s, good));
     assert_int_equal(good[0], first);
     assert_int_equal(good[1], second);

@@ -21,6 +21,7 @@
 #include "net/client_memory.h"
 #include "rdb/rdb_load.h"
 #include "save/saver.h"
+#include "save/scribe.h"
 #include "store/digest.h"
 #include "store/frontier.h"
 #include "value/shadow.h"
@@ -718,8 +719,8 @@ static int end(void **state) {
     LIST_FOR_EACH (link, following, client_captured_list())
         peers_clients_bytes += client_memory_of(LIST_ENTRY(link, struct client, link));
     int failed = whole_nothing_left(state);
-    background_drain(BACKGROUND_SAVE);
-    background_drain(BACKGROUND_FREE);
+    background_drain(&scribe_jobs);
+    background_drain(&background_free);
     assert_int_equal(shadow_bytes(), 0);
     assert_true(memory_used(MEMORY_SAVES) <= TABLE_BYTES);
     return failed;

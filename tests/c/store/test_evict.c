@@ -284,7 +284,7 @@ static void test_pool_holds_no_ghosts(void **state) {
 
 static int nothing_left(void **state) {
     for (int i = 0; i < keyspace_databases(); i++) told_flush(keyspace_at(i));
-    background_drain(BACKGROUND_FREE);
+    background_drain(&background_free);
     return keys_nothing_left(state);
 }
 
@@ -293,7 +293,7 @@ static int open_all(void **state) {
     lazyfree_register();
     recency_register();
     evict_register();
-    assert_true(background_start());
+    assert_true(background_start(&background_free));
     return result;
 }
 

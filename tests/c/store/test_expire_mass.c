@@ -183,7 +183,7 @@ static void test_flush(void **state) {
         keyspace_check(ks);
         told_flush(ks);
     }
-    background_drain(BACKGROUND_FREE);
+    background_drain(&background_free);
     assert_int_equal(lazyfree_pending_bytes(), 0);
 }
 

@@ -609,7 +609,7 @@ static void test_kept_given_up(void **state) {
     while (!frontier_step(10, 10)) continue;
     assert_int_equal(saved.count, 0);
     keys_free_slices();
-    background_drain(BACKGROUND_FREE);
+    background_drain(&background_free);
     assert_int_equal(lazyfree_pending_bytes(), 0);
 }
 
@@ -673,7 +673,7 @@ static void test_emptied(void **state) {
     assert_int_equal(memory_used(MEMORY_DATASET) - keys_dataset_before, lazyfree_pending_bytes());
     key_store(keyspace_at(0), 1, SLICE("another"), ENTRY_NO_DEADLINE);
     while (!frontier_step(10, 1)) continue;
-    background_drain(BACKGROUND_FREE);
+    background_drain(&background_free);
     assert_int_equal(lazyfree_pending_bytes(), 0);
     assert_int_equal(keyspace_count(keyspace_at(0)), 1);
     check_equal();
@@ -692,7 +692,7 @@ static void test_emptied_while_one_waits(void **state) {
     assert_true(lazyfree_pending_bytes() >= bytes);
     while (!frontier_step(10, 1)) continue;
     keys_free_slices();
-    background_drain(BACKGROUND_FREE);
+    background_drain(&background_free);
     assert_int_equal(lazyfree_pending_bytes(), 0);
     check_equal();
 }
@@ -735,7 +735,7 @@ static void test_noted_are_freed_in_background(void **state) {
     for (int gives_up = 0; gives_up < 2; gives_up++) {
         struct value v = hash_of(HUGE_FIELDS);
         struct entry *e = keyspace_put_object(&key, keyspace_find(&key), ENTRY_HASH, v);
-        background_drain(BACKGROUND_FREE);
+        background_drain(&background_free);
         save_begin();
         size_t before = memory_used(MEMORY_SAVES);
         for (unsigned i = 0; i < HUGE_FIELDS; i++) {
@@ -748,7 +748,7 @@ static void test_noted_are_freed_in_background(void **state) {
         size_t noted = memory_used(MEMORY_SAVES) - before;
         assert_true(noted > HUGE_FIELDS * sizeof("f1text"));
         atomic_store(&blocked, true);
-        background_submit(BACKGROUND_FREE, wait_until_let_go, NULL);
+        background_submit(&background_free, wait_until_let_go, NULL);
         if (gives_up)
             frontier_abort();
         else
@@ -756,7 +756,7 @@ static void test_noted_are_freed_in_background(void **state) {
         size_t left = memory_used(MEMORY_SAVES) - before;
         assert_int_equal(shadow_bytes(), 0);
         atomic_store(&blocked, false);
-        background_drain(BACKGROUND_FREE);
+        background_drain(&background_free);
         assert_true(left >= noted / 2);
         assert_true(memory_used(MEMORY_SAVES) <= before + 4096);
     }
@@ -805,7 +805,7 @@ static int end(void **state) {
     frontier_abort();
     drop_begun();
     keys_free_slices();
-    background_drain(BACKGROUND_FREE);
+    background_drain(&background_free);
     return keys_nothing_left(state);
 }
 
@@ -834,7 +834,7 @@ int main(void) {
         TEST(test_noted_are_freed_in_background),
         TEST(test_forked),
     };
-    assert_true(background_start());
+    assert_true(background_start(&background_free));
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     background_stop();
     return failed;

@@ -246,7 +246,7 @@ static void test_flush_in_the_background(void **state) {
     put_number(ks, 1, NOW_MSEC + 1000);
     assert_int_equal(told_flush_lazily(ks), 1);
     assert_int_equal(told_flush_lazily(ks), 0);
-    background_drain(BACKGROUND_FREE);
+    background_drain(&background_free);
     assert_int_equal(info_number("lazyfree_pending_objects"), 0);
     assert_int_equal(info_number("lazyfreed_objects"), freed + KEYS + 1);
     assert_int_equal(memory_used(MEMORY_DATASET), used);
@@ -273,7 +273,7 @@ static void test_large_values(void **state) {
                 struct entry *e = put(ks, SLICE("other"), SLICE("small"), ENTRY_NO_DEADLINE);
                 told_rename(ks, e, hash_of(SLICE("other")), key, hash_of(key));
             }
-            background_drain(BACKGROUND_FREE);
+            background_drain(&background_free);
             assert_int_equal(info_number("lazyfreed_objects"), freed + (size_t)lazily);
             if (options[way]) set_option(options[way], "no");
             told_flush(ks);
@@ -289,7 +289,7 @@ static void test_small_values_stay_here(void **state) {
     size_t freed = info_number("lazyfreed_objects");
     put(ks, SLICE("k"), SLICE("v"), ENTRY_NO_DEADLINE);
     assert_true(told_delete_with(ks, SLICE("k"), hash_of(SLICE("k")), true));
-    background_drain(BACKGROUND_FREE);
+    background_drain(&background_free);
     assert_int_equal(info_number("lazyfreed_objects"), freed);
 }
 

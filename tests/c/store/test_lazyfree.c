@@ -34,13 +34,13 @@ static void wait_until_told(void *argument) {
 static void hold_thread_up(void) {
     atomic_store(&held_up, false);
     atomic_store(&going_on, false);
-    background_submit(BACKGROUND_FREE, wait_until_told, NULL);
+    background_submit(&background_free, wait_until_told, NULL);
     while (!atomic_load(&held_up)) nap();
 }
 
 static void let_thread_go(void) {
     atomic_store(&going_on, true);
-    background_drain(BACKGROUND_FREE);
+    background_drain(&background_free);
 }
 
 static size_t info(const char *field) {
@@ -125,13 +125,13 @@ static void test_limbo_comes_first(void **state) {
     struct entry *e = key_find(keyspace_at(0), 1);
     size_t bytes = entry_bytes(e);
     unlink_key(1);
-    background_drain(BACKGROUND_FREE);
+    background_drain(&background_free);
     assert_int_equal(info("lazyfreed_objects"), objects);
     assert_int_equal(lazyfree_pending_bytes(), 0);
     assert_int_equal(limbo_bytes(), bytes);
     assert_int_equal(entry_string(e, NULL).length, 1 << 20);
     limbo_leave();
-    background_drain(BACKGROUND_FREE);
+    background_drain(&background_free);
     assert_int_equal(info("lazyfreed_objects"), objects + 1);
 }
 
@@ -181,7 +181,7 @@ static void free_while_looking(enum entry_type type, struct value v) {
         assert_true(memory_used(MEMORY_DATASET) - keys_dataset_before <= stays + left);
         partly += left < bytes;
     }
-    background_drain(BACKGROUND_FREE);
+    background_drain(&background_free);
     assert_int_equal(info("lazyfree_pending_objects"), 0);
     assert_int_equal(info("lazyfreed_objects"), objects + 1);
     assert_int_equal(memory_used(MEMORY_DATASET) - keys_dataset_before, stays);
@@ -502,7 +502,7 @@ static void test_flush_and_refill(void **state) {
         partly += left > 0 && left < pending;
         assert_true(used - keys_dataset_before <= stays + left);
     }
-    background_drain(BACKGROUND_FREE);
+    background_drain(&background_free);
     assert_int_equal(info("lazyfree_pending_objects"), 0);
     assert_int_equal(memory_used(MEMORY_DATASET) - keys_dataset_before,
                      keyspace_entry_bytes(ks) + keyspace_overhead_bytes());
@@ -528,7 +528,7 @@ static void test_flush_of_a_table_that_owes(void **state) {
         assert_int_equal(lazily ? told_flush_lazily(ks) : told_flush(ks), 200);
         assert_false(table_any_payable());
         assert_false(keyspace_maintain(10));
-        background_drain(BACKGROUND_FREE);
+        background_drain(&background_free);
     }
 }
 

@@ -101,27 +101,32 @@ static void test_checkpoint(void **state) {
     assert_int_equal(released, 1002);
 }
 
+static struct cause calling = {.name = "calling", .place = 10};
+
 static void take_a_millisecond(void *block) { clock_advance_usec(1000); }
 
 /* The time that it takes to free much is freeing's, and that of little its command's. */
 static void test_cause(void **state) {
     static const struct {
         size_t bytes;
-        enum cause cause;
-    } cases[] = {{65535, CAUSE_COMMANDS}, {65536, CAUSE_FREEING}, {1 << 30, CAUSE_FREEING}};
-    enum cause before = cause_enter(CAUSE_COMMANDS, clock_monotonic_nsec());
+        struct cause *cause;
+    } cases[] = {{65535, &calling}, {65536, &freeing_cause}, {1 << 30, &freeing_cause}};
+    cause_register(&calling);
+    lazyfree_register();
+    const struct cause *before = cause_enter(&calling, clock_monotonic_nsec());
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        cause_enter(CAUSE_COMMANDS, clock_monotonic_nsec());
+        cause_enter(&calling, clock_monotonic_nsec());
         cause_reset();
         limbo_enter();
         limbo_retire(NULL, cases[i].bytes, take_a_millisecond);
         clock_advance_usec(100);
         limbo_leave();
         clock_advance_usec(10);
-        assert_int_equal(cause_enter(CAUSE_OTHER, clock_monotonic_nsec()), CAUSE_COMMANDS);
-        for (enum cause c = 0; c < CAUSES; c++)
-            assert_int_equal(cause_nsec(c), (c == cases[i].cause ? 1000000 : 0) +
-                                                (c == CAUSE_COMMANDS ? 110000 : 0));
+        assert_ptr_equal(cause_enter(&cause_other, clock_monotonic_nsec()), &calling);
+        for (unsigned c = 0; c < cause_count(); c++)
+            assert_int_equal(cause_nsec(cause_at(c)),
+                             (cause_at(c) == cases[i].cause ? 1000000 : 0) +
+                                 (cause_at(c) == &calling ? 110000 : 0));
     }
     cause_leave(before, clock_monotonic_nsec());
 }
@@ -245,7 +250,7 @@ static void check_way(enum way way, size_t length) {
         keyspace_check(keyspace_at(i));
         told_flush(keyspace_at(i));
     }
-    background_drain(BACKGROUND_FREE);
+    background_drain(&background_free);
 }
 
 static void test_entries_outlive_nested_calls(void **state) {
@@ -318,7 +323,7 @@ static void test_random_calls(void **state) {
         assert_int_equal(limbo_bytes(), 0);
         if (i % 100 == 0) keyspace_check(keyspace_at(0));
     }
-    background_drain(BACKGROUND_FREE);
+    background_drain(&background_free);
 }
 
 static int begin(void **state) { return keys_open(); }

@@ -138,7 +138,7 @@ static void test_freed_in_background(void **state) {
     keyspace_check(ks);
     assert_true(lazyfree_is_large(e));
     assert_true(told_delete_with(ks, key, key_hash(key), true));
-    background_drain(BACKGROUND_FREE);
+    background_drain(&background_free);
     assert_int_equal(lazyfree_pending_bytes(), 0);
 }
 
@@ -192,7 +192,7 @@ int main(void) {
         TEST(test_freed_in_background),
         TEST(test_paid_between_changes),
     };
-    assert_true(background_start());
+    assert_true(background_start(&background_free));
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     background_stop();
     return failed;

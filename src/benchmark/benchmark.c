@@ -24,10 +24,11 @@
 
 static struct benchmark_options options;
 static struct benchmark_server server, other;
-static struct benchmark_result result;
+static struct load_result result;
 static const char *watched_title;
-static struct benchmark_progress watched; /* as of the last call */
+static struct load_progress watched; /* as of the last call */
 static int watched_columns;
+static bool has_said_opened; /* the idle connections are open, and the user was told */
 
 /* --- while a test runs ------------------------------------------------------------------------ */
 
@@ -45,7 +46,7 @@ static int show_row(const char *title, const char *figures) {
 }
 
 /* Shows a row of progress, which the next one overwrites; only on a terminal. */
-static void show_progress(const struct benchmark_progress *now) {
+static void show_progress(void *unused, const struct load_progress *now) {
     uint64_t requests = now->requests - watched.requests;
     uint64_t nsec = now->latency_sum_nsec - watched.latency_sum_nsec;
     double seconds = now->seconds - watched.seconds;
@@ -66,7 +67,7 @@ static void show_progress(const struct benchmark_progress *now) {
 static void wipe_progress(void) {
     if (watched_columns) printf("\r%*s\r", watched_columns, "");
     watched_columns = 0;
-    watched = (struct benchmark_progress){0};
+    watched = (struct load_progress){0};
 }
 
 /* --- a test ----------------------------------------------------------------------------------- */
@@ -100,7 +101,7 @@ static bool complain_of(const char *reason) {
 
 static bool run_test(const char *title, const struct benchmark_request *request) {
     struct benchmark_load load;
-    char reason[BENCHMARK_REASON_CHARS];
+    char reason[LOAD_REASON_CHARS];
     set_load(&load, request);
     if (options.compare) {
         return benchmark_compare(stdout, title, &load, &server, &other, &options, reason) ||
@@ -112,6 +113,7 @@ static bool run_test(const char *title, const struct benchmark_request *request)
         return complain_of(result.reason);
     }
     wipe_progress();
+    benchmark_report_late(stderr, &result);
     if (options.csv) {
         benchmark_report_csv(stdout, title, &result, &options);
     } else if (options.quiet) {
@@ -148,8 +150,8 @@ static bool run_chosen_tests(void) {
 static void read_all(FILE *in, struct buffer *out) {
     size_t got;
     do {
-        char *to = buffer_reserve(out, BENCHMARK_READ_BYTES);
-        got = fread(to, 1, BENCHMARK_READ_BYTES, in);
+        char *to = buffer_reserve(out, LOAD_READ_BYTES);
+        got = fread(to, 1, LOAD_READ_BYTES, in);
         out->length += got;
     } while (got);
 }
@@ -179,8 +181,11 @@ static bool run_command_line(int count, char *const *texts) {
 
 /* --- start ------------------------------------------------------------------------------------ */
 
-static void say_opened(unsigned clients) {
-    printf("Creating %u idle connections and waiting forever (Ctrl+C when done)\n", clients);
+static void say_opened(void *unused, const struct load_progress *progress) {
+    if (has_said_opened || !progress->began) return;
+    has_said_opened = true;
+    printf("Creating %" PRId64 " idle connections and waiting forever (Ctrl+C when done)\n",
+           options.clients);
     fflush(stdout);
 }
 
@@ -195,7 +200,7 @@ static bool run_idle(void) {
 }
 
 static bool reach_servers(void) {
-    char reason[BENCHMARK_REASON_CHARS];
+    char reason[LOAD_REASON_CHARS];
     if (!peer_tls_open(&options.connection.tls, reason, sizeof(reason))) return complain_of(reason);
     benchmark_server_init(&server, &options);
     if (!benchmark_server_ask(&server, reason)) return complain_of(reason);

@@ -104,22 +104,21 @@ static void print_ratios(FILE *out, const char *title, const struct benchmark_se
 
 /* Notes the result of round `round`; `values` has a row of `rounds` values for each figure. */
 static void note_figures(double *values, unsigned rounds, unsigned round,
-                         const struct benchmark_result *result) {
+                         const struct load_result *result) {
     values[FIGURE_RATE * rounds + round] = benchmark_report_rate(result);
-    values[FIGURE_AVERAGE * rounds + round] = benchmark_latency_average_msec(&result->latency);
+    values[FIGURE_AVERAGE * rounds + round] = load_latency_average_msec(&result->latency);
     values[FIGURE_P50 * rounds + round] =
-        (double)benchmark_latency_usec_at(&result->latency, 0.5) / 1000;
+        (double)load_latency_usec_at(&result->latency, 0.5) / 1000;
     values[FIGURE_P99 * rounds + round] =
-        (double)benchmark_latency_usec_at(&result->latency, 0.99) / 1000;
+        (double)load_latency_usec_at(&result->latency, 0.99) / 1000;
 }
 
 bool benchmark_compare(FILE *out, const char *title, struct benchmark_load *load,
                        const struct benchmark_server *first, const struct benchmark_server *second,
-                       const struct benchmark_options *options,
-                       char reason[BENCHMARK_REASON_CHARS]) {
+                       const struct benchmark_options *options, char reason[LOAD_REASON_CHARS]) {
     unsigned rounds = (unsigned)options->rounds;
     const struct benchmark_server *servers[] = {first, second};
-    struct benchmark_result *result = memory_alloc(sizeof(*result), MEMORY_OTHER);
+    struct load_result *result = memory_alloc(sizeof(*result), MEMORY_OTHER);
     size_t bytes = (size_t)rounds * BENCHMARK_FIGURES * sizeof(double);
     double *values[] = {memory_alloc(bytes, MEMORY_OTHER), memory_alloc(bytes, MEMORY_OTHER)};
     bool good = true;
@@ -129,7 +128,7 @@ bool benchmark_compare(FILE *out, const char *title, struct benchmark_load *load
         good = benchmark_load_run(load, result, NULL);
         if (good) note_figures(values[which], rounds, round, result);
         if (!good) {
-            snprintf(reason, BENCHMARK_REASON_CHARS, "%.200s: %.100s", result->reason,
+            snprintf(reason, LOAD_REASON_CHARS, "%.200s: %.100s", result->reason,
                      servers[which]->name);
         }
     }

@@ -39,5 +39,5 @@ MUST_USE bool benchmark_compare(FILE *out, const char *title, struct benchmark_l
                                 const struct benchmark_server *first,
                                 const struct benchmark_server *second,
                                 const struct benchmark_options *options,
-                                char reason[BENCHMARK_REASON_CHARS]);
+                                char reason[LOAD_REASON_CHARS]);
 #endif

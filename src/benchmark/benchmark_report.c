@@ -14,17 +14,27 @@
 #define FINE_STEPS_USEC 2000
 #define COARSE_STEP_USEC 1000
 
-double benchmark_report_rate(const struct benchmark_result *result) {
+double benchmark_report_rate(const struct load_result *result) {
     return result->seconds > 0 ? (double)result->requests / result->seconds : 0;
 }
 
-static double msec_at(const struct benchmark_result *result, double share) {
-    return (double)benchmark_latency_usec_at(&result->latency, share) / 1000;
+void benchmark_report_late(FILE *out, const struct load_result *result) {
+    const struct load_late_figures *late = &result->late;
+    if (!late->late) return;
+    fprintf(out,
+            "WARN: %" PRIu64 " of %" PRIu64
+            " batches were sent more than %d ms after they were due "
+            "(%.1f ms at most), because this program was late itself\n",
+            late->late, late->handled, LOAD_LATE_NSEC / 1000000, (double)late->most_nsec / 1e6);
+}
+
+static double msec_at(const struct load_result *result, double share) {
+    return (double)load_latency_usec_at(&result->latency, share) / 1000;
 }
 
 /* The six figures of the summary, in the order in which print_summary prints them. */
-static void figures_of(const struct benchmark_result *result, double figures[6]) {
-    figures[0] = benchmark_latency_average_msec(&result->latency);
+static void figures_of(const struct load_result *result, double figures[6]) {
+    figures[0] = load_latency_average_msec(&result->latency);
     figures[1] = (double)result->latency.least_usec / 1000;
     figures[2] = msec_at(result, 0.5);
     figures[3] = msec_at(result, 0.95);
@@ -48,7 +58,7 @@ void benchmark_report_csv_title(FILE *out, const char *title) {
     fputc('"', out);
 }
 
-void benchmark_report_csv(FILE *out, const char *title, const struct benchmark_result *result,
+void benchmark_report_csv(FILE *out, const char *title, const struct load_result *result,
                           const struct benchmark_options *options) {
     double figures[6];
     figures_of(result, figures);
@@ -60,13 +70,13 @@ void benchmark_report_csv(FILE *out, const char *title, const struct benchmark_r
     fputc('\n', out);
 }
 
-void benchmark_report_line(FILE *out, const char *title, const struct benchmark_result *result,
+void benchmark_report_line(FILE *out, const char *title, const struct load_result *result,
                            const struct benchmark_options *options) {
     fprintf(out, "%s: %.2f requests per second, p50=%.*f msec\n", title,
             benchmark_report_rate(result), (int)options->decimals, msec_at(result, 0.5));
 }
 
-static void print_setting(FILE *out, const struct benchmark_result *result,
+static void print_setting(FILE *out, const struct load_result *result,
                           const struct benchmark_options *o,
                           const struct benchmark_server *server) {
     fprintf(out, "  %" PRIu64 " requests completed in %.2f seconds\n", result->requests,
@@ -89,14 +99,14 @@ static void print_setting(FILE *out, const struct benchmark_result *result,
 
 /* Prints percentiles: each level halves the distance to 100 %, and a level is printed only where
  * its count is above that of the level before. */
-static void print_percentiles(FILE *out, const struct benchmark_result *result, int decimals) {
-    const struct benchmark_latency *l = &result->latency;
+static void print_percentiles(FILE *out, const struct load_result *result, int decimals) {
+    const struct load_latency *l = &result->latency;
     uint64_t counted = 0;
     fputs("\nLatency by percentile distribution:\n", out);
     for (double left = 100; l->count && counted < l->count; left /= 2) {
         double level = left == 100 ? 0 : 100 - left;
-        uint64_t usec = benchmark_latency_usec_at(l, level / 100);
-        uint64_t count = benchmark_latency_count_to(l, usec);
+        uint64_t usec = load_latency_usec_at(l, level / 100);
+        uint64_t count = load_latency_count_to(l, usec);
         if (count == counted) continue;
         counted = count;
         fprintf(out, "%.3f%% <= %.*f milliseconds (cumulative count %" PRIu64 ")\n", level,
@@ -115,19 +125,19 @@ static uint64_t step_from(uint64_t usec) {
 /* Prints the first step, and each further step whose count is above that of the step before. Steps
  * without new latencies are skipped in one jump, because millions of them may precede a latency of
  * an hour. */
-static void print_steps(FILE *out, const struct benchmark_result *result, int decimals) {
-    const struct benchmark_latency *l = &result->latency;
+static void print_steps(FILE *out, const struct load_result *result, int decimals) {
+    const struct load_latency *l = &result->latency;
     uint64_t counted = 0;
     fputs("\nCumulative distribution of latencies:\n", out);
     for (uint64_t usec = STEP_USEC; counted < l->count;
-         usec = step_from(benchmark_latency_next_usec(l, usec))) {
-        counted = benchmark_latency_count_to(l, usec);
+         usec = step_from(load_latency_next_usec(l, usec))) {
+        counted = load_latency_count_to(l, usec);
         fprintf(out, "%.3f%% <= %.*f milliseconds (cumulative count %" PRIu64 ")\n",
                 100 * (double)counted / (double)l->count, decimals, (double)usec / 1000, counted);
     }
 }
 
-static void print_summary(FILE *out, const struct benchmark_result *result, int decimals) {
+static void print_summary(FILE *out, const struct load_result *result, int decimals) {
     static const char *const names[] = {"avg", "min", "p50", "p95", "p99", "max"};
     double figures[6];
     figures_of(result, figures);
@@ -142,7 +152,7 @@ static void print_summary(FILE *out, const struct benchmark_result *result, int 
     fputc('\n', out);
 }
 
-void benchmark_report_whole(FILE *out, const char *title, const struct benchmark_result *result,
+void benchmark_report_whole(FILE *out, const char *title, const struct load_result *result,
                             const struct benchmark_options *options,
                             const struct benchmark_server *server) {
     int decimals = (int)options->decimals;

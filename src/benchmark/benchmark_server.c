@@ -44,7 +44,7 @@ void benchmark_server_init(struct benchmark_server *s, const struct benchmark_op
 
 bool benchmark_server_init_other(struct benchmark_server *s,
                                  const struct benchmark_options *options, const char *text,
-                                 char reason[BENCHMARK_REASON_CHARS]) {
+                                 char reason[LOAD_REASON_CHARS]) {
     const char *colon = strrchr(text, ':');
     int64_t port = 0;
     *s = (struct benchmark_server){0};
@@ -53,7 +53,7 @@ bool benchmark_server_init_other(struct benchmark_server *s,
     } else if (!colon || colon == text ||
                !number_parse_int64(colon + 1, strlen(colon + 1), &port) || port < 1 ||
                port > 65535) {
-        snprintf(reason, BENCHMARK_REASON_CHARS, "--compare wants host:port, or a path");
+        snprintf(reason, LOAD_REASON_CHARS, "--compare wants host:port, or a path");
         return false;
     } else {
         struct slice host = {text, (size_t)(colon - text)};
@@ -81,7 +81,7 @@ static void take_greeting(void *owner, uintptr_t unused, const struct peer_reply
     char shown[BENCHMARK_CONFIG_CHARS];
     if (!reply || a->refused || reply->type != PEER_ERROR) return;
     a->refused = true;
-    snprintf(a->reason, BENCHMARK_REASON_CHARS, "Error from server: %s",
+    snprintf(a->reason, LOAD_REASON_CHARS, "Error from server: %s",
              string_show(reply->text, shown, sizeof(shown)));
 }
 
@@ -124,7 +124,7 @@ static bool ask_all(struct asking *a, struct peer_client *client) {
     return !a->told || ask_config(client, "appendonly", s->appendonly);
 }
 
-bool benchmark_server_ask(struct benchmark_server *s, char reason[BENCHMARK_REASON_CHARS]) {
+bool benchmark_server_ask(struct benchmark_server *s, char reason[LOAD_REASON_CHARS]) {
     struct asking asking = {.server = s, .reason = reason};
     const struct peer_client_settings settings = {.class = MEMORY_OTHER,
                                                   .reply = {TEXT_BYTES_MAX, NODES_MAX},
@@ -140,7 +140,7 @@ bool benchmark_server_ask(struct benchmark_server *s, char reason[BENCHMARK_REAS
         size_t prefix = strncmp(why, REFUSED_PREFIX, sizeof(REFUSED_PREFIX) - 1) != 0
                             ? 0
                             : sizeof(REFUSED_PREFIX) - 1;
-        snprintf(reason, BENCHMARK_REASON_CHARS, "Could not connect to Redis at %s: %s", s->name,
+        snprintf(reason, LOAD_REASON_CHARS, "Could not connect to Redis at %s: %s", s->name,
                  why + prefix);
     }
     peer_client_free(client);

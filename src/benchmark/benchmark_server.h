@@ -6,14 +6,14 @@
 #define EVENKEEL_BENCHMARK_BENCHMARK_SERVER_H
 #include <stdbool.h>
 
-#include "benchmark/benchmark_client.h"
 #include "benchmark/benchmark_options.h"
+#include "load/load_connection.h"
 #include "tools/tool_greeting.h"
 
 #define BENCHMARK_CONFIG_CHARS 128
 
 struct benchmark_server {
-    struct benchmark_target target;
+    struct load_target target;
     struct tool_greeting greeting; /* target.greeting borrows its bytes */
     char name[256];                /* "127.0.0.1:6379", or the socket's path */
     bool has_config;               /* the server answered both options below */
@@ -27,10 +27,10 @@ void benchmark_server_init(struct benchmark_server *s, const struct benchmark_op
  * a reason. */
 MUST_USE bool benchmark_server_init_other(struct benchmark_server *s,
                                           const struct benchmark_options *options, const char *text,
-                                          char reason[BENCHMARK_REASON_CHARS]);
+                                          char reason[LOAD_REASON_CHARS]);
 /* Connects, greets, and asks for the configuration. False with a reason where the server cannot be
  * reached or refuses the greeting. A server that refuses CONFIG GET is no failure: has_config stays
  * false. */
-MUST_USE bool benchmark_server_ask(struct benchmark_server *s, char reason[BENCHMARK_REASON_CHARS]);
+MUST_USE bool benchmark_server_ask(struct benchmark_server *s, char reason[LOAD_REASON_CHARS]);
 void benchmark_server_free(struct benchmark_server *s);
 #endif

@@ -18,7 +18,7 @@
 #define ROUNDS 50
 
 /* What the report says from its steps to its summary; to be freed. */
-static char *steps_of(const struct benchmark_result *result) {
+static char *steps_of(const struct load_result *result) {
     static const struct benchmark_options options = {.decimals = 3};
     static const struct benchmark_server server;
     char *text = NULL;
@@ -34,7 +34,7 @@ static char *steps_of(const struct benchmark_result *result) {
     return found;
 }
 
-static char *steps_walked(const struct benchmark_latency *l) {
+static char *steps_walked(const struct load_latency *l) {
     char *text = NULL;
     size_t length = 0;
     FILE *out = open_memstream(&text, &length);
@@ -42,7 +42,7 @@ static char *steps_walked(const struct benchmark_latency *l) {
     fputs("\nCumulative distribution of latencies:\n", out);
     for (uint64_t usec = 100; l->count && (counted == UINT64_MAX || counted < l->count);
          usec += usec < 2000 ? 100 : 1000) {
-        uint64_t count = benchmark_latency_count_to(l, usec);
+        uint64_t count = load_latency_count_to(l, usec);
         if (count == counted) continue;
         counted = count;
         fprintf(out, "%.3f%% <= %.3f milliseconds (cumulative count %llu)\n",
@@ -53,7 +53,7 @@ static char *steps_walked(const struct benchmark_latency *l) {
     return text;
 }
 
-static void assert_steps(const struct benchmark_result *result) {
+static void assert_steps(const struct load_result *result) {
     char *found = steps_of(result), *expected = steps_walked(&result->latency);
     assert_string_equal(found, expected);
     free(found);
@@ -61,14 +61,14 @@ static void assert_steps(const struct benchmark_result *result) {
 }
 
 static void test_steps_are_those_at_which_more_are_counted(void **state) {
-    struct benchmark_result *result = memory_zalloc(sizeof(*result), MEMORY_OTHER);
+    struct load_result *result = memory_zalloc(sizeof(*result), MEMORY_OTHER);
     assert_steps(result);
     random_seed(7);
     for (int round = 0; round < ROUNDS; round++) {
         memset(result, 0, sizeof(*result));
         for (unsigned i = 0; i < 40; i++) {
             int64_t usec = (int64_t)(random_u64() >> (44 + random_u64() % 20));
-            benchmark_latency_note(&result->latency, usec * 1000, 1);
+            load_latency_note(&result->latency, usec * 1000, 1);
         }
         assert_steps(result);
     }
@@ -76,8 +76,8 @@ static void test_steps_are_those_at_which_more_are_counted(void **state) {
 }
 
 static void test_a_latency_of_an_hour(void **state) {
-    struct benchmark_result *result = memory_zalloc(sizeof(*result), MEMORY_OTHER);
-    benchmark_latency_note(&result->latency, INT64_C(3600000000) * 1000, 1);
+    struct load_result *result = memory_zalloc(sizeof(*result), MEMORY_OTHER);
+    load_latency_note(&result->latency, INT64_C(3600000000) * 1000, 1);
     char *found = steps_of(result);
     assert_string_equal(found,
                         "\nCumulative distribution of latencies:\n"

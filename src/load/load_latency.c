@@ -4,7 +4,7 @@
  * Slot s below 2048 is s microseconds. The octave from 2^(10+o) on, o = 1 ... 21, has 1024 slots of
  * 2^o microseconds each.
  */
-#include "benchmark/benchmark_latency.h"
+#include "load/load_latency.h"
 
 #include <math.h>
 
@@ -14,7 +14,7 @@
 
 static unsigned slot_of(uint64_t usec) {
     if (usec < FINE_SLOTS) return (unsigned)usec;
-    if (usec > USEC_MAX) return BENCHMARK_LATENCY_SLOTS - 1;
+    if (usec > USEC_MAX) return LOAD_LATENCY_SLOTS - 1;
     unsigned octave = 63 - (unsigned)__builtin_clzll(usec) - 10;
     return FINE_SLOTS + (octave - 1) * OCTAVE_SLOTS + (unsigned)(usec >> octave) - OCTAVE_SLOTS;
 }
@@ -28,7 +28,7 @@ static uint64_t greatest_of(unsigned slot) {
 
 static uint64_t least_of(unsigned slot) { return slot ? greatest_of(slot - 1) + 1 : 0; }
 
-void benchmark_latency_note(struct benchmark_latency *l, int64_t nsec, unsigned times) {
+void load_latency_note(struct load_latency *l, int64_t nsec, unsigned times) {
     if (nsec < 0) nsec = 0; /* the clocks of two processors may differ by some nanoseconds */
     uint64_t usec = (uint64_t)nsec / 1000;
     if (!l->count || usec < l->least_usec) l->least_usec = usec;
@@ -38,19 +38,19 @@ void benchmark_latency_note(struct benchmark_latency *l, int64_t nsec, unsigned 
     l->slots[slot_of(usec)] += times;
 }
 
-void benchmark_latency_add(struct benchmark_latency *to, const struct benchmark_latency *from) {
+void load_latency_add(struct load_latency *to, const struct load_latency *from) {
     if (!from->count) return;
     if (!to->count || from->least_usec < to->least_usec) to->least_usec = from->least_usec;
     if (from->most_usec > to->most_usec) to->most_usec = from->most_usec;
     to->count += from->count;
     to->sum_nsec += from->sum_nsec;
-    for (unsigned i = 0; i < BENCHMARK_LATENCY_SLOTS; i++) to->slots[i] += from->slots[i];
+    for (unsigned i = 0; i < LOAD_LATENCY_SLOTS; i++) to->slots[i] += from->slots[i];
 }
 
-uint64_t benchmark_latency_usec_at(const struct benchmark_latency *l, double share) {
+uint64_t load_latency_usec_at(const struct load_latency *l, double share) {
     uint64_t wanted = (uint64_t)ceil(share * (double)l->count), seen = 0;
     if (!wanted) wanted = 1;
-    for (unsigned i = 0; i < BENCHMARK_LATENCY_SLOTS; i++) {
+    for (unsigned i = 0; i < LOAD_LATENCY_SLOTS; i++) {
         seen += l->slots[i];
         if (seen < wanted) continue;
         uint64_t usec = greatest_of(i);
@@ -59,19 +59,19 @@ uint64_t benchmark_latency_usec_at(const struct benchmark_latency *l, double sha
     return l->most_usec;
 }
 
-uint64_t benchmark_latency_count_to(const struct benchmark_latency *l, uint64_t usec) {
+uint64_t load_latency_count_to(const struct load_latency *l, uint64_t usec) {
     uint64_t count = 0;
     unsigned last = slot_of(usec);
     for (unsigned i = 0; i <= last; i++) count += l->slots[i];
     return count;
 }
 
-uint64_t benchmark_latency_next_usec(const struct benchmark_latency *l, uint64_t usec) {
-    for (unsigned i = slot_of(usec) + 1; i < BENCHMARK_LATENCY_SLOTS; i++)
+uint64_t load_latency_next_usec(const struct load_latency *l, uint64_t usec) {
+    for (unsigned i = slot_of(usec) + 1; i < LOAD_LATENCY_SLOTS; i++)
         if (l->slots[i]) return least_of(i);
     return 0;
 }
 
-double benchmark_latency_average_msec(const struct benchmark_latency *l) {
+double load_latency_average_msec(const struct load_latency *l) {
     return l->count ? (double)l->sum_nsec / (double)l->count / 1e6 : 0;
 }

@@ -525,7 +525,6 @@ void full_sync_register(void) {
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
 }
 
-void full_sync_open(struct loop *of) {
-    loop = of;
-    snapshot_set_observer(snapshot_began, file_ended);
-}
+const struct snapshot_observer full_sync_snapshot_observer = {snapshot_began, file_ended};
+
+void full_sync_open(struct loop *of) { loop = of; }

@@ -31,6 +31,10 @@
 
 struct loop;
 struct replica;
+struct snapshot_observer;
+
+/* For server/wiring. */
+extern const struct snapshot_observer full_sync_snapshot_observer;
 
 /* Registers options and metrics. Once, at start. */
 void full_sync_register(void);

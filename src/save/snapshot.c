@@ -52,7 +52,8 @@
 static char temporary_now[TEMPORARY_NAME_BYTES];
 static bool stop_writes, incremental_sync;
 static char *filename;
-static void (*began)(void), (*ended)(bool good); /* callbacks for saves in the background */
+static const struct snapshot_observer *const no_observers[] = {NULL};
+static const struct snapshot_observer *const *observers = no_observers;
 
 static struct {
     uint64_t changes_saved;    /* keyspace_changes() when the last good save began */
@@ -67,10 +68,7 @@ static struct {
 static int64_t now_sec(void) { return clock_wall_usec() / 1000000; }
 
 const char *snapshot_path(void) { return filename; }
-void snapshot_set_observer(void (*who_began)(void), void (*who_ended)(bool good)) {
-    began = who_began;
-    ended = who_ended;
-}
+void snapshot_set_observers(const struct snapshot_observer *const *list) { observers = list; }
 
 static uint64_t changes_since(void) { return keyspace_changes() - state.changes_saved; }
 
@@ -279,7 +277,7 @@ static void remove_temporary(int id) {
 }
 
 static void tell_ended(bool good) {
-    if (ended) ended(good);
+    for (const struct snapshot_observer *const *o = observers; *o; o++) (*o)->ended(good);
 }
 
 static void save_ended(const struct saver_end *end) {
@@ -324,7 +322,7 @@ bool snapshot_start_child(void) {
         return false;
     }
     log_notice("Background saving started by pid %d", saver_id());
-    if (began) began();
+    for (const struct snapshot_observer *const *o = observers; *o; o++) (*o)->began();
     return true;
 }
 

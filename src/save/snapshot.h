@@ -37,9 +37,15 @@ void snapshot_note_reloaded(void);
 extern const struct flush_observer snapshot_flush_observer;
 /* Starts a save to dbfilename in the background, as BGSAVE does. False after a line in the log. */
 bool snapshot_start_child(void);
-/* Sets two callbacks (NULL: none). `began` is called when such a save has begun, before any data
- * changes; `ended` when it has ended, after its result was noted. */
-void snapshot_set_observer(void (*began)(void), void (*ended)(bool good));
+/* Is told of the saves that snapshot_start_child starts, by BGSAVE, by save points or for
+ * replicas. */
+struct snapshot_observer {
+    void (*began)(void);      /* a save has begun, and no data has changed since */
+    void (*ended)(bool good); /* it has ended, and its result is noted (INFO, the disk's gate) */
+};
+/* Sets the observers, which are told in this order; NULL ends the array, which is borrowed for
+ * good. server/wiring.c has the array. */
+void snapshot_set_observers(const struct snapshot_observer *const *observers);
 /* dbfilename, in the present folder. */
 const char *snapshot_path(void);
 

@@ -26,6 +26,8 @@
  *   exec/flush    FLUSHDB, FLUSHALL   flush_observers, in their order
  *   rdb/loading   a turn within       loading_observers, in their order
  *                 a load
+ *   save/snapshot   a save begins,    snapshot_observers, in their order
+ *                 its end
  *   replication/link  its states      link_observers, in their order
  *   replication/role  replica or not  role_observers, in their order
  *   rdb/rdb_fields                    snapshot_fields: what snapshots say besides keys
@@ -395,6 +397,8 @@ static void set_oom_score(bool replica) { oom_score_apply(replica ? OOM_REPLICA 
 
 static const struct flush_observer *const flush_observers[] = {&snapshot_flush_observer, NULL};
 static const struct loading_observer *const loading_observers[] = {&receive_loading_observer, NULL};
+static const struct snapshot_observer *const snapshot_observers[] = {&full_sync_snapshot_observer,
+                                                                     NULL};
 static const struct role_observer log_role_observer = {set_log_role};
 static const struct role_observer oom_role_observer = {set_oom_score};
 static const struct role_observer *const role_observers[] = {&log_role_observer, &oom_role_observer,
@@ -434,6 +438,7 @@ static bool hand_down(struct loop *loop) {
     pubsub_set_observers(pubsub_observers);
     flush_set_observers(flush_observers);
     loading_set_observers(loading_observers);
+    snapshot_set_observers(snapshot_observers);
     link_set_observers(link_observers);
     role_set_observers(role_observers);
     role_set_manager(&role_by_option);

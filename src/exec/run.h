@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Running a call: one function for every origin, with or without a batch and a connection.
+ * Running requests: each request of a batch becomes a call, and one function runs the calls of
+ * every origin, with or without a batch and a connection.
  *
  *   the gates of the call's origin -> monitor, handler, effects -> counts, times, slow log
  *
@@ -14,6 +15,7 @@
 #include "exec/gates.h"
 #include "metric/attribution.h"
 
+struct batch_executor;
 struct call;
 
 /* Registers the cause of the main thread's time in commands. Once, at start. */
@@ -23,6 +25,9 @@ void run_register(void);
  * held or queued, as the verdict says; only requests are held or queued. The call's command may be
  * NULL: unknown. */
 enum gate_verdict call_run(struct call *call);
+
+/* What runs the requests of a batch: prefetches the first key of each, and runs each as a call. */
+const struct batch_executor *run_executor(void);
 
 /* For a call that runs other calls (EXEC, a script) and holds no pointer into entries: between
  * run_nest_begin and run_nest_end it may run any number of calls by call_run, and the limbo

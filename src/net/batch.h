@@ -102,7 +102,7 @@ struct request {
     bool apart;              /* it is in no batch: see batch_apart_begin */
 };
 
-/* The functions that run requests: exec/dispatch has them. */
+/* The functions that run requests: exec/run has them. */
 struct batch_executor {
     /* Finds the command, hashes its first key and asks for its bucket. */
     void (*prefetch_bucket)(struct request *request);

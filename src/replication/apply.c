@@ -37,7 +37,6 @@
 #include "command/call_make.h"
 #include "command/command.h"
 #include "exec/client_flags.h"
-#include "exec/dispatch.h"
 #include "exec/effects.h"
 #include "exec/run.h"
 #include "io/loop.h"
@@ -310,7 +309,7 @@ static void parse_again(void) {
 /* ---- running ---- */
 
 static void apply_prefetch(int count) {
-    const struct batch_executor *executor = dispatch_executor();
+    const struct batch_executor *executor = run_executor();
     for (int i = 0; i < count; i++) executor->prefetch_bucket(&stream.group[i]);
     for (int i = 0; count > 1 && i < count; i++) executor->prefetch_entry(&stream.group[i]);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How long each command takes, as histograms: inside the command, and as the client felt it.
+ * How long each command takes, as histograms: inside the command, and as the client felt it; INFO
+ * commandstats.
  *
  * LATENCY HISTOGRAM shows them. The time that the client feels lasts from the moment at which the
  * loop learned that its socket was ready to the moment at which its reply was handed to the socket.
@@ -37,6 +38,5 @@ static inline unsigned command_times_bucket(int64_t nsec) {
 void command_times_note(struct command *command, int64_t nsec);
 /* The replies of a batch are written: each request of it that ran to its end felt `nsec`. */
 void command_times_note_felt(const struct request *requests, int count, int64_t nsec);
-/* Clears the histograms of all commands. */
-void command_times_reset(void);
+void command_times_register(void); /* metrics: Commandstats */
 #endif

@@ -16,7 +16,7 @@
  *                                     and clients and background work take turns
  *   exec/gates    may a call run?     gates, in their order; script_gates for calls of scripts
  *   exec/run      within a command    turn_within: none of the above but the steps that free
- *   net/batch     runs requests by    exec/dispatch
+ *   net/batch     runs requests by    exec/run
  *   net/client    a client closes     client_states, in their order; only between requests
  *                 what it weighs      the same
  *   access/acl_log                    describes clients by commands/client
@@ -83,7 +83,6 @@
 #include "commands/zset_combine.h"
 #include "commands/zset_range.h"
 #include "exec/blocked.h"
-#include "exec/dispatch.h"
 #include "exec/edit.h"
 #include "exec/effects.h"
 #include "exec/flush.h"
@@ -136,6 +135,7 @@
 #include "replication/role.h"
 #include "replication/saved_history.h"
 #include "replication/stream.h"
+#include "report/command_times.h"
 #include "report/host_cpu.h"
 #include "report/monitor.h"
 #include "report/slowlog.h"
@@ -203,7 +203,7 @@ void (*const wiring_registrations[])(void) = {
     limits_register,
     call_register,
     run_register,
-    dispatch_register,
+    command_times_register,
     pubsub_register,
     tracking_register,
     notify_register,
@@ -458,7 +458,7 @@ static bool open_clients(struct loop *loop) {
     if (!client_open(loop, threads ? &batch_client_parts_threads : &batch_client_parts))
         return false;
     reply_open();
-    batch_open(dispatch_executor());
+    batch_open(run_executor());
     run_open(turn_within);
     commands_connection_open(mode_current()->name, role_for_hello);
     script_open();

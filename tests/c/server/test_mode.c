@@ -12,9 +12,10 @@
 #include "command/call.h"
 #include "command/command.h"
 #include "commands/connection.h"
-#include "exec/dispatch.h"
 #include "exec/gate_rows.h"
 #include "exec/gates.h"
+#include "exec/run.h"
+#include "report/command_times.h"
 #include "server/info.h"
 #include "server/modes.h"
 #include "store/keyspace.h"
@@ -68,10 +69,10 @@ static void register_clients(void) {
     reply_register();
 }
 
-static void (*const registrations[])(void) = {register_clients,  call_register,
-                                              dispatch_register, acl_register,
-                                              auth_register,     commands_connection_register,
-                                              info_register,     NULL};
+static void (*const registrations[])(void) = {register_clients,       call_register,
+                                              command_times_register, acl_register,
+                                              auth_register,          commands_connection_register,
+                                              info_register,          NULL};
 
 static bool clients_are_open, figures_are_open, refuses;
 
@@ -91,7 +92,7 @@ static bool open_clients(struct loop *loop) {
     keyspace_open();
     if (!client_open(loop, &PEERS_PARTS)) return false;
     reply_open();
-    batch_open(dispatch_executor());
+    batch_open(run_executor());
     commands_connection_open(mode_current()->name, NULL);
     clients_are_open = true;
     return true;

@@ -327,9 +327,9 @@ static size_t topic_send(const struct topic *t, const struct slice *words, size_
     return sent;
 }
 
-size_t pubsub_deliver(struct slice channel, struct slice message) {
+static __attribute__((noinline)) size_t send_to_listeners(struct slice channel,
+                                                          struct slice message) {
     size_t sent = 0;
-    if (!pubsub_has_listeners()) return 0;
     ASSERT(!sending);
     sending = true;
     const struct topic *t = topic_find(PUBSUB_CHANNEL, channel);
@@ -347,6 +347,10 @@ size_t pubsub_deliver(struct slice channel, struct slice message) {
     text_drop();
     leavers_drop(DROP_AT_ONCE);
     return sent;
+}
+
+size_t pubsub_deliver(struct slice channel, struct slice message) {
+    return pubsub_has_listeners() ? send_to_listeners(channel, message) : 0;
 }
 
 const struct pubsub_observer pubsub_delivery = {pubsub_deliver};

@@ -57,13 +57,3 @@ void aof_format_append(struct buffer *out, int argc, const struct slice *argv) {
     out->length += (size_t)(aof_format_write(begin, argc, argv) - begin);
     out->bytes[out->length] = '\0';
 }
-
-void aof_format_append_in(struct buffer *out, int *selected, int database, int argc,
-                          const struct slice *argv) {
-    if (*selected != database) {
-        char *begin = buffer_reserve(out, AOF_FORMAT_SELECT_BYTES_MAX);
-        out->length += (size_t)(aof_format_write_select(begin, database) - begin);
-        *selected = database;
-    }
-    aof_format_append(out, argc, argv);
-}

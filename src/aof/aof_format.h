@@ -29,8 +29,4 @@ char *aof_format_write_select(char *out, int database);
 
 /* Appends the command to a buffer. */
 void aof_format_append(struct buffer *out, int argc, const struct slice *argv);
-/* Appends the command to a buffer, behind a SELECT where `*selected` is another database; sets
- * `*selected`. */
-void aof_format_append_in(struct buffer *out, int *selected, int database, int argc,
-                          const struct slice *argv);
 #endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The history of this data set. history.h has the idea.
  *
- * Invariants
- *  1. While there is a backlog its end is the place.
- *  2. second_end <= place + 1.
+ * Invariant: second_end <= history_place() + 1.
  */
 #include "replication/history.h"
 
@@ -22,8 +20,9 @@
 #define BACKLOG_BYTES_MIN 16384
 
 static char id[HISTORY_ID_CHARS + 1], second_id[HISTORY_ID_CHARS + 1];
-static int64_t place, second_end = -1;
-static struct feed *feed;
+static struct feed *feed;  /* its end is the place in the history */
+static int64_t place_kept; /* the place while there is no feed */
+static int64_t second_end = -1;
 static int64_t backlog_bytes;
 static int64_t applied_bytes; /* the value of backlog_bytes that was applied last */
 static int64_t forgotten;     /* replicas may not ask for bytes before this place */
@@ -31,7 +30,7 @@ static bool forgets;          /* `forgotten` is to be set when the unit ends */
 
 const char *history_id(void) { return id; }
 const char *history_id2(void) { return second_id; }
-int64_t history_place(void) { return place; }
+int64_t history_place(void) { return feed ? feed_end(feed) : place_kept; }
 int64_t history_id2_end(void) { return second_end; }
 struct feed *history_feed(void) {
     return feed;
@@ -46,27 +45,21 @@ static int64_t first_kept(void) {
 }
 
 void history_settle(void) {
-    if (forgets) forgotten = place;
+    if (forgets) forgotten = history_place();
     forgets = false;
 }
 
 void history_open_backlog(void) {
     if (feed) return;
-    feed = feed_create(MEMORY_REPLICATION, place, (size_t)backlog_bytes);
-    feed_set_limit(feed, place);
+    feed = feed_create(MEMORY_REPLICATION, place_kept, (size_t)backlog_bytes);
+    feed_set_limit(feed, place_kept);
     applied_bytes = backlog_bytes;
 }
 
 void history_close_backlog(void) {
+    place_kept = history_place();
     feed_free(feed);
     feed = NULL;
-}
-
-void history_append(const void *bytes, size_t length) {
-    ASSERT(feed);
-    feed_append(feed, bytes, length);
-    place += (int64_t)length;
-    ASSERT(feed_end(feed) == place);
 }
 
 /* ---- ids ---- */
@@ -83,7 +76,7 @@ void history_begin(void) {
 
 void history_rename(const char *new_id) {
     memcpy(second_id, id, HISTORY_ID_CHARS);
-    second_end = place + 1;
+    second_end = history_place() + 1;
     memcpy(id, new_id, HISTORY_ID_CHARS);
 }
 
@@ -95,14 +88,14 @@ void history_branch(void) {
 
 void history_adopt(const char *new_id, int64_t new_place) {
     /* At the same place of another history the bytes before it differ, too. */
-    bool is_same = new_place == place && memcmp(id, new_id, HISTORY_ID_CHARS) == 0;
+    bool is_same = new_place == history_place() && memcmp(id, new_id, HISTORY_ID_CHARS) == 0;
     memmove(id, new_id, HISTORY_ID_CHARS);
     forget_second();
     if (feed && !is_same) {
         feed_restart(feed, new_place);
         feed_set_limit(feed, new_place);
     }
-    place = new_place;
+    place_kept = new_place;
     forgotten = 0;
 }
 
@@ -120,10 +113,10 @@ bool history_can_continue(struct slice name, int64_t from, char *reason, size_t 
                  from, second_id, second_end - 1);
     } else if (!feed) {
         snprintf(reason, reason_size, "there is no backlog");
-    } else if (from < first_kept() || from > place) {
+    } else if (from < first_kept() || from > history_place()) {
         snprintf(reason, reason_size,
                  "it has come to %" PRId64 ", and the backlog reaches from %" PRId64 " to %" PRId64,
-                 from, first_kept(), place);
+                 from, first_kept(), history_place());
     } else {
         return true;
     }
@@ -167,6 +160,9 @@ static void print_id(const struct metric_row *row, struct buffer *out) {
 static void print_second_id(const struct metric_row *row, struct buffer *out) {
     buffer_append_c_string(out, second_id);
 }
+static void print_history_place(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%" PRId64, history_place());
+}
 static void print_active(const struct metric_row *row, struct buffer *out) {
     buffer_append_char(out, feed ? '1' : '0');
 }
@@ -177,7 +173,7 @@ static void print_first(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%" PRId64, feed ? first_kept() + 1 : 0);
 }
 static void print_length(const struct metric_row *row, struct buffer *out) {
-    buffer_printf(out, "%" PRId64, feed ? place - first_kept() : 0);
+    buffer_printf(out, "%" PRId64, feed ? history_place() - first_kept() : 0);
 }
 static void print_backlog_memory(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%zu", feed ? feed_backlog_memory(feed) : 0);
@@ -188,8 +184,8 @@ static const struct metric_row metric_rows[] = {
                  "The replication id, which names the history of this data."),
     METRIC_PRINT("Replication", 70, "master_replid2", print_second_id,
                  "The replication id before the present one; zeros: none."),
-    METRIC_NUMBER("Replication", 80, "master_repl_offset", &place,
-                  "The replication offset: bytes of this history's stream so far."),
+    METRIC_PRINT("Replication", 80, "master_repl_offset", print_history_place,
+                 "The replication offset: bytes of this history's stream so far."),
     METRIC_NUMBER("Replication", 90, "second_repl_offset", &second_end,
                   "Up to this offset master_replid2 names the same history; -1: none."),
     METRIC_PRINT("Replication", 100, "repl_backlog_active", print_active,

@@ -37,7 +37,8 @@ const char *history_id2(void);
 int64_t history_place(void);
 /* The second id is valid for places before this one; -1: for none. */
 int64_t history_id2_end(void);
-/* The kept bytes, numbered by their places in the history; NULL if there is no backlog. Readers
+/* The kept bytes, numbered by their places in the history; NULL if there is no backlog. What is
+ * appended to the feed (feed_append) is in the history: its end is history_place. Readers
  * get nothing until the feed's limit is set beyond the place where the feed began
  * (stream_look_at_log). Valid until the backlog is closed. */
 struct feed *history_feed(void);
@@ -49,8 +50,6 @@ void history_open_backlog(void);
 void history_close_backlog(void);
 /* Called before the loop sleeps: completes a change of repl-backlog-size. O(1). */
 void history_settle(void);
-/* Appends bytes to the stream: counts and keeps them. Only while there is a backlog. O(length). */
-void history_append(const void *bytes, size_t length);
 
 void history_begin(void);
 void history_branch(void);

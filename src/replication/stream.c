@@ -66,21 +66,37 @@ int stream_database(void) { return selected == AOF_FORMAT_NO_DATABASE ? 0 : sele
 int64_t stream_written(void) { return written; }
 
 static void append_room(void) {
-    history_append(room.bytes, room.length);
+    feed_append(history_feed(), room.bytes, room.length);
     if (room.capacity > ROOM_KEPT_BYTES)
         buffer_free(&room);
     else
         buffer_clear(&room);
 }
 
-static void take_effect(int database, int argc, const struct slice *argv) {
-    aof_format_append_in(&room, &selected, database, argc, argv);
+/* Appends a SELECT where the command that follows is about another database than the one before. */
+static void stream_select(int database) {
+    char text[AOF_FORMAT_SELECT_BYTES_MAX];
+    if (database == selected) return;
+    selected = database;
+    feed_append(history_feed(), text, (size_t)(aof_format_write_select(text, database) - text));
+}
+
+static void stream_effect(int database, int argc, const struct slice *argv) {
+    stream_select(database);
+    aof_format_append(&room, argc, argv);
     append_room();
     written = history_place();
 }
 
+/* The bytes have the stream's form: most clients send requests in it. */
+static void stream_bytes(int database, struct slice command) {
+    stream_select(database);
+    feed_append(history_feed(), command.bytes, command.length);
+    written = history_place();
+}
+
 const struct effect_sink stream_sink = {
-    .reader = EFFECT_STREAM, .take = take_effect, .on = &wanted};
+    .reader = EFFECT_STREAM, .take = stream_effect, .take_bytes = stream_bytes, .on = &wanted};
 
 void stream_command(int argc, const struct slice *argv) {
     ASSERT(takes && history_feed());
@@ -118,5 +134,5 @@ bool stream_look_at_log(void) {
 
 void stream_pass_on(struct slice bytes) {
     ASSERT(!takes && history_feed());
-    history_append(bytes.bytes, bytes.length);
+    feed_append(history_feed(), bytes.bytes, bytes.length);
 }

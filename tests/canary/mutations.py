@@ -973,8 +973,8 @@ mutate('log-first-file-followed', 'aof/aof_writer.c',
 mutate('log-folder-once', 'aof/aof_switch.c',
        'if (!step.folder_error || !now.has_log || finishing) {', 'if (phase) {',
        'a folder that cannot be synced is not tried again', 'unit aof/test_aof_switch')
-mutate('log-database-forgotten', 'aof/aof_format.c', '        *selected = database;\n', '',
-       'each command of another database has its SELECT', 'unit aof/test_aof_format')
+mutate('log-database-forgotten', 'replication/stream.c', '    selected = database;\n', '',
+       'each command of another database has its SELECT', 'unit replication/test_stream')
 
 # ---- replication ----
 
@@ -993,14 +993,16 @@ mutate('feed-leaves-nothing', 'replication/feed.c',
        '    reader->block->readers--;\n    feed_trim(reader->feed);\n',
        '    feed_trim(reader->feed);\n',
        'a replica that is gone holds its blocks for ever', 'unit replication/test_feed')
-mutate('history-second-end', 'replication/history.c', 'second_end = place + 1;',
-       'second_end = place;', 'who has come to the end of the last history must begin anew',
+mutate('history-second-end', 'replication/history.c', 'second_end = history_place() + 1;',
+       'second_end = history_place();',
+       'who has come to the end of the last history must begin anew',
        'unit replication/test_history')
 mutate('history-beyond-its-end', 'replication/history.c', 'from >= second_end', 'from > second_end',
        'who has come further in the last history goes on in this one',
        'unit replication/test_history')
 mutate('history-another-past', 'replication/history.c', 'if (feed && !is_same) {',
-       'if (feed && new_place != place) {', 'bytes of another history are kept as this one\'s',
+       'if (feed && new_place != history_place()) {',
+       'bytes of another history are kept as this one\'s',
        'unit replication/test_history')
 mutate('stream-before-the-log', 'replication/stream.c',
        '    if (reply_may_leave(record)) {\n        marks_count = 0;',

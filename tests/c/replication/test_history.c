@@ -31,8 +31,9 @@ static bool can_continue(const char *id, int64_t place) {
 }
 
 static void append(size_t length) {
-    for (; length > sizeof(bytes); length -= sizeof(bytes)) history_append(bytes, sizeof(bytes));
-    history_append(bytes, length);
+    for (; length > sizeof(bytes); length -= sizeof(bytes))
+        feed_append(history_feed(), bytes, sizeof(bytes));
+    feed_append(history_feed(), bytes, length);
 }
 
 static void test_backlog(void **state) {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The write stream and the log: replicas may be sent what the log has, to the byte, also where more
- * turns wait for it than are told apart.
+ * turns wait for it than are told apart; and the stream's bytes.
  */
 #include "replication/stream.h"
+
+#include <sys/uio.h>
 
 #include "replication/feed.h"
 #include "replication/history.h"
@@ -110,12 +112,34 @@ static void test_another_history(void **state) {
     assert_int_equal(limit_after(point.record), point.place);
 }
 
+/* A request in canonical form is in the stream as it was sent, any other request as its words; a
+ * SELECT stands before a command about another database, and only there. */
+static void test_bytes(void **state) {
+#define SELECT(n) "*2\r\n$6\r\nSELECT\r\n$1\r\n" n "\r\n"
+#define SET(name, value) "*3\r\n$3\r\n" name "\r\n$1\r\nk\r\n$1\r\n" value "\r\n"
+    static const char expected[] = SELECT("0") SET("sEt", "1") SET("set", "2") SET("set", "3")
+        SELECT("3") SET("set", "4") SELECT("0") SET("SET", "5");
+    struct feed_reader reader = {0};
+    struct iovec piece;
+    stream_begin_copy();
+    assert_true(feed_follow(&reader, history_feed(), history_place()));
+    peer_send(&p, SLICE(SET("sEt", "1") "set k 2\r\n"));
+    peer_send(&p, SLICE("*3\r\n$3\r\nset\r\n$1\r\nk\r\n$1\r\n3--"));
+    peer_send(&p, SLICE("select 3\r\nset k 4\r\nget k\r\nselect 0\r\n" SET("SET", "5")));
+    (void)limit_after(effects_record_ended());
+    assert_int_equal(feed_pieces(&reader, &piece, 1, 1000), 1);
+    assert_int_equal(piece.iov_len, strlen(expected));
+    assert_memory_equal(piece.iov_base, expected, strlen(expected));
+    assert_int_equal(stream_written(), history_place());
+    feed_leave(&reader);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
         TEST(test_each_turn_with_its_record), TEST(test_reads_between),
         TEST(test_more_turns_than_marks),     TEST(test_any_rhythm),
-        TEST(test_another_history),
+        TEST(test_another_history),           TEST(test_bytes),
     };
     if (whole_open() != 0) return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);

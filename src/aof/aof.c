@@ -42,7 +42,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "aof/aof_format.h"
 #include "aof/aof_load.h"
 #include "aof/aof_options.h"
 #include "aof/aof_switch.h"
@@ -82,8 +81,7 @@
 enum state { OFF, WAITS, ON };
 
 static enum state state;
-static bool logging;                           /* effects go to the writer */
-static int selected;                           /* the database of the log's last SELECT */
+static bool logging;                           /* the writer is open */
 static struct list_link held = {&held, &held}; /* of struct client.held_link */
 
 static struct {
@@ -116,35 +114,6 @@ static const struct child_kind rewrite_child = {.role = &aof_rewrite_role};
 static bool saver_rewrites(void) { return saver_kind() == &rewrite_child; }
 
 static bool rewrite_is_under_way(void) { return saver_rewrites() || aof_switch_is_under_way(); }
-
-/* ---- the sink ---- */
-
-/* Writes a SELECT where the command that follows is about another database than the one before. */
-static inline char *select_database(char *out, int database) {
-    if (database == selected) return out;
-    selected = database;
-    return aof_format_write_select(out, database);
-}
-
-static void aof_take_effect(int database, int argc, const struct slice *argv) {
-    char *out = aof_writer_reserve(AOF_FORMAT_SELECT_BYTES_MAX + aof_format_bytes_max(argc, argv));
-    out = select_database(out, database);
-    aof_writer_commit(aof_format_write(out, argc, argv));
-}
-
-/* The bytes have the log's form: most clients send requests in it. */
-static void take_bytes(int database, struct slice bytes) {
-    char *out = aof_writer_reserve(AOF_FORMAT_SELECT_BYTES_MAX + bytes.length);
-    out = select_database(out, database);
-    memcpy(out, bytes.bytes, bytes.length);
-    aof_writer_commit(out + bytes.length);
-}
-
-const struct effect_sink aof_sink = {.reader = EFFECT_LOG,
-                                     .take = aof_take_effect,
-                                     .take_bytes = take_bytes,
-                                     .holds_replies = true,
-                                     .on = &logging};
 
 /* ---- the writer's host ---- */
 
@@ -194,9 +163,7 @@ struct gate aof_gate = {.origins = GATE_FROM(CALL_NETWORK) | GATE_FROM(CALL_PRIM
 
 static void begin_logging(int fd, uint64_t file_bytes) {
     aof_writer_open(&host, fd, file_bytes);
-    selected = AOF_FORMAT_NO_DATABASE;
     logging = true;
-    effects_add_interest(EFFECT_LOG, 1);
     reply_set_before_write(aof_writer_flush);
 }
 
@@ -204,7 +171,6 @@ static void end_logging(void) {
     if (!logging) return;
     reply_set_before_write(NULL);
     logging = false;
-    effects_add_interest(EFFECT_LOG, -1);
     aof_writer_close();
 }
 
@@ -315,11 +281,7 @@ static bool start_rewrite(void) {
     rewrite.begun_sec = now_sec();
     describe_file();
     if (opens) begin_logging(-1, 0);
-    if (logging) {
-        rewrite.from = aof_writer_end();
-        aof_writer_keep(rewrite.from);
-        selected = AOF_FORMAT_NO_DATABASE;
-    }
+    if (logging) rewrite.from = aof_writer_begin_part();
     if (saver_start(&job)) {
         temporary_path(rewrite_file.temporary, saver_id());
         log_notice("Writing the append only file anew in the background, by pid %d", saver_id());

@@ -8,14 +8,11 @@
 
 #include "base/attributes.h"
 
-struct effect_sink;
 struct gate;
 
 /* Registers commands, options and metrics. Once, at start. */
 void aof_register(void);
-/* For server/wiring: the sink of effects, and the gate that holds writers while the queue is at a
- * bound. */
-extern const struct effect_sink aof_sink;
+/* For server/wiring: the gate that holds writers while the queue is at a bound. */
 extern struct gate aof_gate;
 
 /* At start, with appendonly yes: loads the file, which is created where there is none, and goes on

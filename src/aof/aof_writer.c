@@ -42,6 +42,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "aof/aof_format.h"
 #include "aof/aof_gather.h"
 #include "aof/aof_options.h"
 #include "base/clock.h"
@@ -49,6 +50,7 @@
 #include "base/memory.h"
 #include "base/panic.h"
 #include "base/system.h"
+#include "exec/effects.h"
 #include "io/background.h"
 #include "io/bell.h"
 #include "io/file.h"
@@ -99,6 +101,8 @@ struct job {
 struct aof_queue aof_writer_queue;
 
 static const struct aof_writer_host *host;
+static bool takes;   /* the writer is open */
+static int selected; /* the database of the last SELECT that was appended */
 static struct target file = {.fd = -1}, followed = {.fd = -1};
 static struct job *job;
 static uint64_t kept = AOF_WRITER_KEEP_NOTHING;
@@ -135,6 +139,41 @@ static void release_written(void) {
     if (followed.fd >= 0 && followed.position < below) below = followed.position;
     if (kept < below) below = kept;
     aof_queue_release(&aof_writer_queue, below);
+}
+
+/* ---- the sink of effects ---- */
+
+/* Writes a SELECT where the command that follows is about another database than the one before. */
+static inline char *select_database(char *out, int database) {
+    if (database == selected) return out;
+    selected = database;
+    return aof_format_write_select(out, database);
+}
+
+static void queue_effect(int database, int argc, const struct slice *argv) {
+    size_t bytes = AOF_FORMAT_SELECT_BYTES_MAX + aof_format_bytes_max(argc, argv);
+    char *out = select_database(aof_queue_reserve(&aof_writer_queue, bytes), database);
+    aof_queue_commit(&aof_writer_queue, aof_format_write(out, argc, argv));
+}
+
+/* The bytes have the log's form: most clients send requests in it. */
+static void queue_bytes(int database, struct slice command) {
+    size_t bytes = AOF_FORMAT_SELECT_BYTES_MAX + command.length;
+    char *out = select_database(aof_queue_reserve(&aof_writer_queue, bytes), database);
+    memcpy(out, command.bytes, command.length);
+    aof_queue_commit(&aof_writer_queue, out + command.length);
+}
+
+const struct effect_sink aof_writer_sink = {.reader = EFFECT_LOG,
+                                            .take = queue_effect,
+                                            .take_bytes = queue_bytes,
+                                            .holds_replies = true,
+                                            .on = &takes};
+
+static void take_effects(bool take) {
+    takes = take;
+    selected = AOF_FORMAT_NO_DATABASE;
+    effects_add_interest(EFFECT_LOG, take ? 1 : -1);
 }
 
 /* ---- writing and syncing, on whatever thread ---- */
@@ -468,6 +507,7 @@ void aof_writer_open(const struct aof_writer_host *the_host, int fd, uint64_t fi
     allowed = host->record();
     aof_gather_reset();
     sync_begun_nsec = clock_monotonic_nsec();
+    take_effects(true);
 }
 
 /* Gives up the file. A job of the other thread is finished, and then closes the file.
@@ -491,6 +531,7 @@ static void give_up_file(void) {
 
 void aof_writer_close(void) {
     ASSERT(followed.fd < 0);
+    take_effects(false);
     if (job && job->range.length) await_job();
     give_up_file();
     allow_record(host->record()); /* no file that a reply could wait for */
@@ -506,6 +547,12 @@ void aof_writer_keep(uint64_t from) {
     ASSERT(from == AOF_WRITER_KEEP_NOTHING || kept == AOF_WRITER_KEEP_NOTHING || from >= kept);
     kept = from;
     release_written();
+}
+
+uint64_t aof_writer_begin_part(void) {
+    selected = AOF_FORMAT_NO_DATABASE;
+    aof_writer_keep(aof_writer_end());
+    return aof_writer_end();
 }
 
 bool aof_writer_rest(bool wholly) {

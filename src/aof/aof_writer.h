@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The writer of the append-only file: which thread writes, which one syncs, and what waits
- * meanwhile.
+ * The writer of the append-only file: it takes the effects of calls, and says which thread writes
+ * them, which one syncs, and what waits meanwhile.
  *
  * What is appended is a stream of bytes with positions (aof_queue.h). Each byte is appended, then
  * written (it survives a kill of the process), then synced (it survives a power cut). Replies leave
@@ -34,6 +34,7 @@
 #include "base/attributes.h"
 
 struct background_kind;
+struct effect_sink;
 
 /* Writes and syncs of the log by another thread. */
 extern struct background_kind aof_writer_jobs;
@@ -54,7 +55,8 @@ struct aof_writer_host {
     void (*wake)(void);
 };
 
-/* Opens the writer with a file that is open for appending; the writer owns it from now on. -1:
+/* Opens the writer with a file that is open for appending; the writer owns it from now on. Effects
+ * are wanted from now on (effects_add_interest), until the writer is closed. -1:
  * there is no log yet. Then all that is appended stays in the queue for aof_writer_switch, and
  * replies leave at once until the writer rests wholly, or follows a file that is about to become
  * the log. */
@@ -66,13 +68,11 @@ FOR_TESTS bool aof_writer_is_open(void);
 
 /* ---- appending ---- */
 
+/* The sink of effects, for server/wiring: appends commands to the queue while the writer is open.
+ * All of a unit is appended before the next flush. */
+extern const struct effect_sink aof_writer_sink;
+/* What is appended and not released yet: whole commands. */
 extern struct aof_queue aof_writer_queue;
-/* Room for so many contiguous bytes, to be followed by a commit of what is used of it. A commit
- * ends with a whole command; all of a unit is appended before the next flush. */
-static inline char *aof_writer_reserve(size_t bytes) {
-    return aof_queue_reserve(&aof_writer_queue, bytes);
-}
-static inline void aof_writer_commit(const char *end) { aof_queue_commit(&aof_writer_queue, end); }
 /* The position behind all that was appended. */
 static inline uint64_t aof_writer_end(void) { return aof_writer_queue.end; }
 
@@ -92,6 +92,9 @@ MUST_USE bool aof_writer_drain(bool sync);
 /* Keeps all bytes from this position on in memory, written or not; not earlier than what is
  * kept. */
 void aof_writer_keep(uint64_t from);
+/* Keeps all bytes from here on, and returns this position. They begin with a SELECT, because they
+ * will stand in another file, behind what a rewrite has written. */
+uint64_t aof_writer_begin_part(void);
 /* Makes the other thread begin no more writes, until aof_writer_switch or aof_writer_go_on.
  * `wholly`: the main thread writes nothing either, and replies wait. Returns false while the other
  * thread still writes: ask again. */

@@ -48,6 +48,7 @@
 #include "access/acl_log.h"
 #include "access/auth.h"
 #include "aof/aof.h"
+#include "aof/aof_writer.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/panic.h"
@@ -418,8 +419,8 @@ static const struct child_observer *const child_observers[] = {
 /* The fields that snapshots have besides keys, in the order of the file. */
 static const struct rdb_field *const snapshot_fields[] = {
     &saved_history_database, &saved_history_id, &saved_history_place, &saved_scripts, NULL};
-static const struct effect_sink *const effect_sinks[] = {&aof_sink, &stream_sink, &debug_log_sink,
-                                                         &debug_stream_sink, NULL};
+static const struct effect_sink *const effect_sinks[] = {&aof_writer_sink, &stream_sink,
+                                                         &debug_log_sink, &debug_stream_sink, NULL};
 
 /* From now on faults write a crash report. */
 static void hear_faults(void) {

@@ -74,14 +74,14 @@ static int open_log(const char *path) {
 
 /* A unit of `length` bytes: another record. */
 static void append(size_t length) {
-    char *out = aof_writer_reserve(length);
+    char *out = aof_queue_reserve(&aof_writer_queue, length);
     assert_true(told.length + length <= UNIT_TEXT_BYTES);
     for (size_t i = 0; i < length; i++) {
         char c = (char)('a' + (told.length + i) * 7 / 3 % 26);
         out[i] = told.text[told.length + i] = c;
     }
     told.length += length;
-    aof_writer_commit(out + length);
+    aof_queue_commit(&aof_writer_queue, out + length);
     told.record++;
     assert_true(told.record < UNIT_RECORDS_MAX);
     told.lengths[told.record] = told.length;

@@ -214,6 +214,7 @@ static const struct cli_summary cli_summaries[] = {
     {"sync", "server", "Sent by a replica or a tool: asks for a copy and then the stream."},
     {"time", "server", "The server's clock: seconds since 1970, and microseconds."},
     {"touch", "keyspace", "Notes an access of each key; returns how many there are."},
+    {"trace", "server", "A sample of the requests, without values: READ, STATUS, RESET."},
     {"ttl", "keyspace", "Seconds until the key expires; -1: never; -2: no such key."},
     {"type", "keyspace", "The type of a key's value, or none."},
     {"unlink", "keyspace", "As DEL; large values are freed in the background."},

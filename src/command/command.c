@@ -154,6 +154,7 @@ bool command_try_register(struct command *rows, size_t rows_count) {
         }
         row->called = row->name;
         row->number = (unsigned)count;
+        row->has_one_key = row->first_key && row->first_key == row->last_key && !row->keys;
         all[count++] = row;
         table_put(row);
     }

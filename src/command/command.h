@@ -111,9 +111,13 @@ struct command {
     const void *context;
     /* Whether an argument is a secret, which no log may show; NULL: none is. */
     bool (*is_secret)(const struct call *call, int index);
+    /* What a trace keeps of a call besides its keys (report/trace_record.h has the words); NULL: of
+     * all other arguments only the size. */
+    const char *traced;
 
     /* Filled in by the table. */
-    unsigned number; /* its index: command_at(number) */
+    unsigned number;  /* its index: command_at(number) */
+    bool has_one_key; /* first_key is the only key of every call */
     uint64_t calls, nsec, rejected_calls, failed_calls;
     struct command_times *times; /* NULL until it has run */
     const char *called;          /* the present name, after rename-command; NULL = removed */

@@ -5,7 +5,7 @@
  *             "Sets fields; returns how many are new."),
  *
  * The name stands in quotes and the handler under its own name, so that grep and `make where` find
- * both. Rare members follow by name: .keys, .channels, .is_secret, .context.
+ * both. Rare members follow by name: .keys, .channels, .is_secret, .traced, .context.
  */
 #ifndef EVENKEEL_COMMAND_ROW_H
 #define EVENKEEL_COMMAND_ROW_H

@@ -633,25 +633,37 @@ static bool georadius_store_keys(const struct key_search *s) {
 
 static struct command rows[] = {
     COMMAND("geoadd", command_geoadd, -5, GROW, ACL_GEO, CHANGES(ZSET, ONE_KEY),
-            "Adds members at positions, or moves them; returns how many."),
-    COMMAND("georadius", command_georadius, -6, GROW | MOVABLE, ACL_GEO, CHANGES(WHOLE, ONE_KEY),
-            "Members around a position, or stores them.", .keys = georadius_store_keys),
+            "Adds members at positions, or moves them; returns how many.",
+            .traced = "2.. nx xx ch"),
+    COMMAND(
+        "georadius", command_georadius, -6, GROW | MOVABLE, ACL_GEO, CHANGES(WHOLE, ONE_KEY),
+        "Members around a position, or stores them.", .keys = georadius_store_keys,
+        .traced = "5.. m km ft mi withcoord withdist withhash count# any asc desc store storedist"),
     COMMAND("georadius_ro", command_georadius_ro, -6, READ, ACL_GEO, ONE_KEY,
-            "Members around a position."),
-    COMMAND("georadiusbymember", command_georadiusbymember, -5, GROW | MOVABLE, ACL_GEO,
-            CHANGES(WHOLE, ONE_KEY), "Members around another member, or stores them.",
-            .keys = georadius_store_keys),
+            "Members around a position.",
+            .traced = "5.. m km ft mi withcoord withdist withhash count# any asc desc"),
+    COMMAND(
+        "georadiusbymember", command_georadiusbymember, -5, GROW | MOVABLE, ACL_GEO,
+        CHANGES(WHOLE, ONE_KEY), "Members around another member, or stores them.",
+        .keys = georadius_store_keys,
+        .traced = "4.. m km ft mi withcoord withdist withhash count# any asc desc store storedist"),
     COMMAND("georadiusbymember_ro", command_georadiusbymember_ro, -5, READ, ACL_GEO, ONE_KEY,
-            "Members around another member."),
+            "Members around another member.",
+            .traced = "4.. m km ft mi withcoord withdist withhash count# any asc desc"),
     COMMAND("geohash", command_geohash, -2, READ, ACL_GEO, ONE_KEY,
             "The cells of members, as geohash.org writes them."),
     COMMAND("geopos", command_geopos, -2, READ, ACL_GEO, ONE_KEY,
             "Longitude and latitude of members."),
-    COMMAND("geodist", command_geodist, -4, READ, ACL_GEO, ONE_KEY, "The distance of two members."),
+    COMMAND("geodist", command_geodist, -4, READ, ACL_GEO, ONE_KEY, "The distance of two members.",
+            .traced = "4.. m km ft mi"),
     COMMAND("geosearch", command_geosearch, -7, READ, ACL_GEO, ONE_KEY,
-            "Members in a circle or a box."),
+            "Members in a circle or a box.",
+            .traced = "2.. frommember? fromlonlat?? byradius? bybox?? m km ft mi asc desc count# "
+                      "any withcoord withdist withhash"),
     COMMAND("geosearchstore", command_geosearchstore, -8, GROW, ACL_GEO, CHANGES(WHOLE, TWO_KEYS),
-            "Stores the members in a circle or a box."),
+            "Stores the members in a circle or a box.",
+            .traced = "3.. frommember? fromlonlat?? byradius? bybox?? m km ft mi asc desc count# "
+                      "any storedist"),
 };
 
 void commands_geo_register(void) { command_register(COMMAND_ROWS(rows)); }

@@ -303,9 +303,11 @@ static struct command rows[] = {
     COMMAND("hexists", command_hexists, 3, READ | FAST, ACL_HASH, ONE_KEY,
             "Whether there is such a field."),
     COMMAND("hrandfield", command_hrandfield, -2, READ | BY_CHANCE, ACL_HASH, ONE_KEY,
-            "One random field, or several: different ones, or with a negative count any."),
+            "One random field, or several: different ones, or with a negative count any.",
+            .traced = "2# 3.. withvalues"),
     COMMAND("hscan", command_hscan, -3, READ | BY_CHANCE, ACL_HASH, ONE_KEY,
-            "Some fields and values from a cursor on, and the next cursor; with MATCH and COUNT."),
+            "Some fields and values from a cursor on, and the next cursor; with MATCH and COUNT.",
+            .traced = "2# 3.. match? count#"),
 };
 
 void commands_hash_register(void) { command_register(COMMAND_ROWS(rows)); }

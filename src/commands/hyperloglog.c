@@ -331,7 +331,7 @@ static struct command rows[] = {
             "Adds elements to a HyperLogLog; returns whether its estimate may have changed."),
     COMMAND("pfcount", command_pfcount, -2, READ | COMMAND_MAY_REPLICATE, ACL_HYPERLOGLOG,
             CHANGES(STRING, ALL_KEYS),
-            "About how many different elements were added to any of these."),
+            "About how many different elements were added to any of these.", .traced = "each"),
     COMMAND("pfmerge", command_pfmerge, -2, GROW, ACL_HYPERLOGLOG, CHANGES(STRING, ALL_KEYS),
             "Stores the union of all under the first key."),
     COMMAND("pfdebug", command_pfdebug, -3, GROW | ADMIN, ACL_HYPERLOGLOG,

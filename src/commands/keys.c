@@ -300,13 +300,13 @@ static void command_object(struct call *call) {
 
 static struct command rows[] = {
     COMMAND("del", command_del, -2, WRITE, ACL_KEYSPACE, CHANGES(WHOLE, ALL_KEYS),
-            "Deletes keys; returns how many there were."),
+            "Deletes keys; returns how many there were.", .traced = "each"),
     COMMAND("unlink", command_unlink, -2, WRITE | FAST, ACL_KEYSPACE, CHANGES(WHOLE, ALL_KEYS),
-            "As DEL; large values are freed in the background."),
+            "As DEL; large values are freed in the background.", .traced = "each"),
     COMMAND("touch", command_touch, -2, READ | FAST, ACL_KEYSPACE, ALL_KEYS,
-            "Notes an access of each key; returns how many there are."),
+            "Notes an access of each key; returns how many there are.", .traced = "each"),
     COMMAND("exists", command_exists, -2, READ | FAST, ACL_KEYSPACE, ALL_KEYS,
-            "How many of the keys exist; a key named twice counts twice."),
+            "How many of the keys exist; a key named twice counts twice.", .traced = "each"),
     COMMAND("type", command_type, 2, READ | FAST, ACL_KEYSPACE, ONE_KEY,
             "The type of a key's value, or none."),
     COMMAND("dbsize", command_dbsize, 1, READ | FAST, ACL_KEYSPACE, NO_KEYS,
@@ -318,9 +318,9 @@ static struct command rows[] = {
     COMMAND("renamenx", command_renamenx, 3, WRITE | FAST, ACL_KEYSPACE,
             CHANGES(ANYTHING, TWO_KEYS), "Renames a key if no key has the new name."),
     COMMAND("move", command_move, 3, WRITE | FAST, ACL_KEYSPACE, CHANGES(ANYTHING, ONE_KEY),
-            "Moves a key to another database, unless that has such a key."),
+            "Moves a key to another database, unless that has such a key.", .traced = "2#"),
     COMMAND("copy", command_copy, -3, GROW, ACL_KEYSPACE, CHANGES(WHOLE, TWO_KEYS),
-            "Copies a key, with DB and REPLACE."),
+            "Copies a key, with DB and REPLACE.", .traced = "3.. db# replace"),
     COMMAND("swapdb", command_swapdb, 3, WRITE | FAST, ACL_KEYSPACE | ACL_DANGEROUS, NO_KEYS,
             "Exchanges the contents of two databases."),
     COMMAND("flushdb", command_flushdb, -1, WRITE, ACL_KEYSPACE | ACL_DANGEROUS, NO_KEYS,
@@ -328,7 +328,8 @@ static struct command rows[] = {
     COMMAND("flushall", command_flushall, -1, WRITE, ACL_KEYSPACE | ACL_DANGEROUS, NO_KEYS,
             "Empties all databases; with ASYNC the background frees them."),
     COMMAND("object", command_object, -2, READ | BY_CHANCE, ACL_KEYSPACE, KEYS(2, 2, 1),
-            "How a key's value is stored: ENCODING, FREQ, IDLETIME, REFCOUNT."),
+            "How a key's value is stored: ENCODING, FREQ, IDLETIME, REFCOUNT.",
+            .traced = "1.. encoding freq idletime refcount"),
 };
 
 void commands_keys_register(void) { command_register(COMMAND_ROWS(rows)); }

@@ -731,7 +731,7 @@ static struct command rows[] = {
         "sort", command_sort, -2, GROW | MOVABLE,
         ACL_SET | ACL_SORTEDSET | ACL_LIST | ACL_DANGEROUS, CHANGES(WHOLE, ONE_KEY),
         "The elements of a list, set or sorted set in order, or values of keys named after them.",
-        .keys = sort_keys),
+        .keys = sort_keys, .traced = "2.. by? limit## get? asc desc alpha store"),
 };
 
 /* Whether a locale orders texts otherwise than by their bytes: not the C locale, nor those derived

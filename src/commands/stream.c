@@ -561,11 +561,14 @@ static struct command rows[] = {
     COMMAND(
         "xadd", command_xadd, -5, GROW | FAST | BY_CHANCE, ACL_STREAM, CHANGES(STREAM, ONE_KEY),
         "Adds an entry of fields and values under an ID (* = by the time); with NOMKSTREAM, and "
-        "trims by MAXLEN or MINID."),
+        "trims by MAXLEN or MINID.",
+        .traced = "2.. nomkstream maxlen# minid? ~# =# limit# *|"),
     COMMAND("xrange", command_xrange, -4, READ, ACL_STREAM, ONE_KEY,
-            "Entries between two IDs (- and + = from end to end), with COUNT."),
+            "Entries between two IDs (- and + = from end to end), with COUNT.",
+            .traced = "2~ 3~ 4.. count#"),
     COMMAND("xrevrange", command_xrevrange, -4, READ, ACL_STREAM, ONE_KEY,
-            "Entries between two IDs, the higher ID first, in descending order."),
+            "Entries between two IDs, the higher ID first, in descending order.",
+            .traced = "2~ 3~ 4.. count#"),
     COMMAND("xlen", command_xlen, 2, READ | FAST, ACL_STREAM, ONE_KEY, "The number of entries."),
     COMMAND("xsetid", command_xsetid, 3, GROW | FAST, ACL_STREAM, CHANGES(STREAM, ONE_KEY),
             "Sets the last ID; the next ID must be higher."),
@@ -573,7 +576,8 @@ static struct command rows[] = {
             "Deletes entries by ID; returns how many were there."),
     COMMAND("xtrim", command_xtrim, -4, WRITE | BY_CHANCE, ACL_STREAM, CHANGES(STREAM, ONE_KEY),
             "Deletes the oldest entries down to a length (MAXLEN) or up to an ID (MINID); ~ = only "
-            "whole nodes, LIMIT entries at most."),
+            "whole nodes, LIMIT entries at most.",
+            .traced = "2.. maxlen# minid? ~# =# limit#"),
 };
 
 void commands_stream_register(void) {

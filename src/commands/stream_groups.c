@@ -549,7 +549,8 @@ static void command_xautoclaim(struct call *call) {
 static struct command rows[] = {
     COMMAND("xgroup", command_xgroup, -2, GROW, ACL_STREAM, CHANGES(STREAM, KEYS(2, 2, 1)),
             "Creates, moves and destroys consumer groups and consumers (CREATE, SETID, DESTROY, "
-            "CREATECONSUMER, DELCONSUMER)."),
+            "CREATECONSUMER, DELCONSUMER).",
+            .traced = "1.. create setid destroy createconsumer delconsumer"),
     COMMAND("xack", command_xack, -4, WRITE | FAST | BY_CHANCE, ACL_STREAM,
             CHANGES(STREAM, ONE_KEY),
             "Acknowledges entries, which are then no longer pending; returns how many were."),

@@ -225,7 +225,8 @@ static void command_xinfo(struct call *call) {
 
 static struct command rows[] = {
     COMMAND("xinfo", command_xinfo, -2, READ | BY_CHANCE, ACL_STREAM, KEYS(2, 2, 1),
-            "Facts about a stream (STREAM), its groups (GROUPS) and their consumers (CONSUMERS)."),
+            "Facts about a stream (STREAM), its groups (GROUPS) and their consumers (CONSUMERS).",
+            .traced = "1.. stream groups consumers full count#"),
 };
 
 void commands_stream_info_register(void) { command_register(COMMAND_ROWS(rows)); }

@@ -446,12 +446,12 @@ static struct command rows[] = {
     COMMAND("xread", command_xread, -4, READ | MOVABLE, ACL_STREAM | ACL_BLOCKING, NO_KEYS,
             "Entries of streams behind one ID for each ($ = the last ID), with COUNT; with BLOCK "
             "it waits for entries.",
-            .keys = stream_read_keys),
+            .keys = stream_read_keys, .traced = "1.. count# block# streams $ 0"),
     COMMAND("xreadgroup", command_xreadgroup, -7, WRITE | MOVABLE, ACL_STREAM | ACL_BLOCKING,
             CHANGES(STREAM, NO_KEYS),
             "Entries of streams for a consumer of a group: new ones (>), or those pending for it "
             "behind an ID; with COUNT, BLOCK and NOACK.",
-            .keys = stream_read_keys),
+            .keys = stream_read_keys, .traced = "1.. group?? count# block# noack streams > 0"),
 };
 
 void commands_stream_read_register(void) { command_register(COMMAND_ROWS(rows)); }

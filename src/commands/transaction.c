@@ -86,7 +86,8 @@ static struct command rows[] = {
             ACL_TRANSACTION, NO_KEYS, "Ends a transaction without running its commands."),
     COMMAND("watch", command_watch, -2,
             FAST | NO_SCRIPT | ANYTIME | COMMAND_UNQUEUED | COMMAND_WHILE_BUSY, ACL_TRANSACTION,
-            ALL_KEYS, "Lets the next EXEC run nothing if one of these keys changes before it."),
+            ALL_KEYS, "Lets the next EXEC run nothing if one of these keys changes before it.",
+            .traced = "never"),
     COMMAND("unwatch", command_unwatch, 1, FAST | NO_SCRIPT | ANYTIME | COMMAND_WHILE_BUSY,
             ACL_TRANSACTION, NO_KEYS, "Forgets the watched keys."),
 };

@@ -558,22 +558,22 @@ static bool combine_store_keys(const struct key_search *s) {
 static struct command rows[] = {
     COMMAND("zunion", command_zunion, -3, READ | MOVABLE, ACL_SORTEDSET, NO_KEYS,
             "Members of any of the sorted sets; with WEIGHTS, AGGREGATE, WITHSCORES.",
-            .keys = combine_read_keys),
+            .keys = combine_read_keys, .traced = "1#"),
     COMMAND("zinter", command_zinter, -3, READ | MOVABLE, ACL_SORTEDSET, NO_KEYS,
             "Members that all have; with WEIGHTS, AGGREGATE, WITHSCORES.",
-            .keys = combine_read_keys),
+            .keys = combine_read_keys, .traced = "1#"),
     COMMAND("zdiff", command_zdiff, -3, READ | MOVABLE, ACL_SORTEDSET, NO_KEYS,
             "Members of the first sorted set that no other has; with WITHSCORES.",
-            .keys = combine_read_keys),
+            .keys = combine_read_keys, .traced = "1#"),
     COMMAND("zunionstore", command_zunionstore, -4, GROW | MOVABLE, ACL_SORTEDSET,
             CHANGES(WHOLE, ONE_KEY), "Stores what ZUNION gives; returns how many.",
-            .keys = combine_store_keys),
+            .keys = combine_store_keys, .traced = "2#"),
     COMMAND("zinterstore", command_zinterstore, -4, GROW | MOVABLE, ACL_SORTEDSET,
             CHANGES(WHOLE, ONE_KEY), "Stores what ZINTER gives; returns how many.",
-            .keys = combine_store_keys),
+            .keys = combine_store_keys, .traced = "2#"),
     COMMAND("zdiffstore", command_zdiffstore, -4, GROW | MOVABLE, ACL_SORTEDSET,
             CHANGES(WHOLE, ONE_KEY), "Stores what ZDIFF gives; returns how many.",
-            .keys = combine_store_keys),
+            .keys = combine_store_keys, .traced = "2#"),
 };
 
 void commands_zset_combine_register(void) { command_register(COMMAND_ROWS(rows)); }

@@ -35,7 +35,9 @@
 #include "publish/tracking.h"
 #include "report/command_times.h"
 #include "report/monitor.h"
+#include "report/observed.h"
 #include "report/slowlog.h"
+#include "report/trace.h"
 #include "store/keyspace.h"
 #include "store/limbo.h"
 
@@ -117,6 +119,11 @@ static inline __attribute__((always_inline)) void perform_call(struct call *call
     limbo_leave();
 }
 
+static __attribute__((noinline)) size_t begin_monitored(const struct call *call, unsigned reports) {
+    if (reports & OBSERVED_BY_TRACE && trace_may_want(call)) trace_call(call);
+    return monitor_before(call);
+}
+
 /* The flag of a failure is cleared when the failure is counted, so that a failed call within
  * another does not count as a failure of the outer one. Inlined, because every command runs it. */
 static inline __attribute__((always_inline)) void run_call(struct call *call, int64_t start) {
@@ -126,10 +133,17 @@ static inline __attribute__((always_inline)) void run_call(struct call *call, in
     if (may_lose_arguments(call)) slowlog_keep_large_arguments(call);
     client_forget_error(c);
     const struct call *outer = call_set_running(call);
-    bool monitored = monitor_any();
-    size_t monitor_mark = __builtin_expect(monitored, 0) ? monitor_before(call) : 0;
+    unsigned reports = observed_now.by;
+    size_t monitor_mark = 0;
+    if (__builtin_expect(reports != 0, 0)) {
+        /* A traced server that no client monitors comes here for every call. */
+        if (reports != OBSERVED_BY_TRACE)
+            monitor_mark = begin_monitored(call, reports);
+        else if (trace_may_want(call))
+            trace_call(call);
+    }
     perform_call(call, !outer);
-    if (__builtin_expect(monitored, 0)) monitor_after(call, monitor_mark);
+    if (__builtin_expect(reports & OBSERVED_BY_MONITOR, 0)) monitor_after(call, monitor_mark);
     call_set_running(outer);
     last_end_nsec = clock_monotonic_nsec();
     clock_follow(last_end_nsec);

@@ -12,6 +12,7 @@
  *  2. `texts` holds the arguments of the calls that are running and will be shown, the outermost
  *     first; between commands it is empty. It keeps up to TEXT_BYTES_KEPT bytes of memory while
  *     there are monitors; more is freed after the line.
+ *  3. OBSERVED_BY_MONITOR is set if and only if the list has a client.
  */
 #include "report/monitor.h"
 
@@ -21,6 +22,7 @@
 #include "command/command.h"
 #include "net/client.h"
 #include "net/reply.h"
+#include "report/observed.h"
 
 #define TEXT_BYTES_KEPT 1024
 
@@ -38,6 +40,7 @@ bool monitor_add(struct client *c) {
     struct monitor *m = memory_alloc(sizeof(*m), MEMORY_OTHER);
     m->client = c;
     list_append(&monitors, &m->link);
+    observed_set(OBSERVED_BY_MONITOR, true);
     client_set_flags(c, &monitor_client_state, MONITOR_ON, true);
     client_set_never_idle(c, true);
     return true;
@@ -53,10 +56,11 @@ void monitor_remove(struct client *c) {
         list_remove(link);
         memory_free(m, MEMORY_OTHER);
     }
-    if (list_is_empty(&monitors)) buffer_free(&texts);
+    if (!list_is_empty(&monitors)) return;
+    observed_set(OBSERVED_BY_MONITOR, false);
+    buffer_free(&texts);
 }
 
-bool monitor_any(void) { return !list_is_empty(&monitors); }
 struct client_state monitor_client_state = {
     .name = "monitor", .flags = 1, .letters = "O", .closing = monitor_remove};
 

@@ -19,13 +19,11 @@ enum monitor_flags {
 bool monitor_add(struct client *c);
 /* Harmless for a client that does not monitor. */
 void monitor_remove(struct client *c);
-/* Whether any client monitors; if not, monitor_before and monitor_after need not be called. */
-bool monitor_any(void);
-/* To be called before and after each command. The arguments are copied before the command runs,
- * because it may take them over; the line is sent after it, as in 6.2. So the line names the
- * database that SELECT has chosen, a client sees the reply to its own command first, and a client
- * that has ended its monitoring gets no line. Calls may nest: each gives monitor_after what its
- * monitor_before returned. O(monitors). */
+/* To be called before and after each command while OBSERVED_BY_MONITOR is set (report/observed.h).
+ * The arguments are copied before the command runs, because it may take them over; the line is sent
+ * after it, as in 6.2. So the line names the database that SELECT has chosen, a client sees the
+ * reply to its own command first, and a client that has ended its monitoring gets no line. Calls
+ * may nest: each gives monitor_after what its monitor_before returned. O(monitors). */
 size_t monitor_before(const struct call *call);
 void monitor_after(const struct call *call, size_t mark);
 /* Sends the line of a command that monitor_after does not show (COMMAND_SKIP_MONITOR), before the

@@ -190,10 +190,10 @@ static bool eval_keys(const struct key_search *s) {
 static struct command rows[] = {
     COMMAND("eval", command_eval, -3, EVALUATES, ACL_SCRIPTING, NO_KEYS,
             "Runs a script with keys and arguments; returns what it does.", .keys = eval_keys,
-            .propagation = COMMAND_PROPAGATES_NOTHING),
+            .propagation = COMMAND_PROPAGATES_NOTHING, .traced = "never"),
     COMMAND("evalsha", command_evalsha, -3, EVALUATES, ACL_SCRIPTING, NO_KEYS,
             "Runs the script that has this SHA-1 digest.", .keys = eval_keys,
-            .propagation = COMMAND_PROPAGATES_NOTHING),
+            .propagation = COMMAND_PROPAGATES_NOTHING, .traced = "never"),
     COMMAND("script", command_script, -2, SCRIPTED, ACL_SCRIPTING, NO_KEYS,
             "The scripts that EVALSHA finds, and the one that runs.",
             .propagation = COMMAND_PROPAGATES_NOTHING),

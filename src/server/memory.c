@@ -249,7 +249,8 @@ static bool memory_keys(const struct key_search *s) {
 
 static struct command rows[] = {
     COMMAND("memory", command_memory, -2, READ | BY_CHANCE | MOVABLE, NO_CATEGORY, NO_KEYS,
-            "How memory is used: USAGE, STATS, DOCTOR, MALLOC-STATS, PURGE.", .keys = memory_keys),
+            "How memory is used: USAGE, STATS, DOCTOR, MALLOC-STATS, PURGE.", .keys = memory_keys,
+            .traced = "1.. usage samples#"),
 };
 
 void memory_command_register(void) { command_register(COMMAND_ROWS(rows)); }

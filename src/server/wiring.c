@@ -79,6 +79,7 @@
 #include "commands/stream_info.h"
 #include "commands/stream_read.h"
 #include "commands/string.h"
+#include "commands/trace.h"
 #include "commands/transaction.h"
 #include "commands/zset.h"
 #include "commands/zset_combine.h"
@@ -141,6 +142,7 @@
 #include "report/monitor.h"
 #include "report/slowlog.h"
 #include "report/stalls.h"
+#include "report/trace.h"
 #include "save/disk_gate.h"
 #include "save/saver.h"
 #include "save/snapshot.h"
@@ -213,6 +215,7 @@ void (*const wiring_registrations[])(void) = {
     acl_file_register,
     auth_register,
     slowlog_register,
+    trace_register,
     stalls_register,
     host_cpu_register,
     value_register,
@@ -263,6 +266,7 @@ void (*const wiring_registrations[])(void) = {
     commands_introspection_register,
     commands_slowlog_register,
     commands_latency_register,
+    commands_trace_register,
     config_register,
     info_register,
     memory_command_register,

@@ -451,6 +451,11 @@ enum keyspace_presence keyspace_presence(const struct key *key) {
     return is_due(e) ? KEYSPACE_HIDDEN : KEYSPACE_PRESENT;
 }
 
+const struct entry *keyspace_look(const struct key *key) {
+    const struct entry *e = find_due_or_not(key);
+    return e && !is_due(e) ? e : NULL;
+}
+
 /* ---- changes ---- */
 
 static table_slot slot_of(struct keyspace *ks, const struct entry *e, uint64_t hash) {

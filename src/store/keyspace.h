@@ -52,6 +52,9 @@ MUST_USE bool keyspace_awaits_save(const struct key *key, unsigned changes);
  * observers. */
 enum keyspace_presence { KEYSPACE_ABSENT, KEYSPACE_HIDDEN, KEYSPACE_PRESENT };
 enum keyspace_presence keyspace_presence(const struct key *key);
+/* The entry of a key, found without a change and without a count: NULL where there is no such key
+ * or it is due. For reports. */
+const struct entry *keyspace_look(const struct key *key);
 
 /* A deadline for keyspace_put_string: that of the old entry. */
 #define KEYSPACE_KEEP_DEADLINE (INT64_MIN + 1)

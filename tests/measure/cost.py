@@ -90,6 +90,11 @@ SETUPS = {
 LOGGED = ', logged'
 LOGGED_OPTIONS = ['--appendonly', 'yes', '--appendfsync', 'no']
 REQUESTS['SET' + LOGGED] = REQUESTS['SET']
+# With one key in a hundred recorded; the buffer is full, as where nothing reads it.
+TRACED = ', traced'
+TRACED_OPTIONS = ['--trace-sample', '100', '--trace-buffer-size', '64kb']
+for name in ('GET', 'SET', 'MGET of 10'):
+    REQUESTS[name + TRACED] = REQUESTS[name]
 # (name, requests sent at once, clients)
 CASES = ([(name, 1, 1) for name in ('PING', 'GET', 'SET', 'SET EX', 'INCR',
                                        'SET' + LOGGED)]
@@ -162,6 +167,7 @@ class Driver:
 def count_once(binary, case):
     """Instructions a command, of a server of the case's own."""
     options = ['--hz', 1] + (LOGGED_OPTIONS if LOGGED in case[0] else [])
+    options += TRACED_OPTIONS if TRACED in case[0] else []
     preloaded = servers.build_preloaded(os.path.join(servers.HERE, 'fixed_random.c'))
     prefix = ['env', f'LD_PRELOAD={preloaded}', *callgrind.PREFIX]
     with Server('ours', binary, options, prefix=prefix, patience=120) as server:

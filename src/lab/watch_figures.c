@@ -240,6 +240,13 @@ const struct figure_row *figures_row(size_t index) {
     return &rows[index].shown;
 }
 
+bool figures_is_gauge(size_t index) {
+    ASSERT(index < ROWS);
+    enum kind kind = rows[index].kind;
+    return kind == KIND_GAUGE || kind == KIND_COUNTED || kind == KIND_OVERSHOOT ||
+           kind == KIND_KEYS;
+}
+
 bool figures_find(struct slice info, const char *field, struct slice *value) {
     size_t length = strlen(field);
     const char *line = info.bytes, *end = info.bytes + info.length;

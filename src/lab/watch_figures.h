@@ -46,6 +46,8 @@ void figures_free(struct figures *f);
 
 size_t figures_count(void);
 const struct figure_row *figures_row(size_t index);
+/* Whether the figure is a state at the time of a reading, and not what happened between two. */
+bool figures_is_gauge(size_t index);
 
 /* Takes a reading: INFO's text, or the texts of several sections one after the other. Rates are NaN
  * in the first reading, and if a counter went back. O(text). */

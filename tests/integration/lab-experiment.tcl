@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# redis-lab experiment, against the server under test: what it refuses, what it reports, and that
+# the old values come back however it ends. The program is ours, also where the server is not.
+
+set lab [expr {[info exists ::env(EVENKEEL_BIN)] && $::env(EVENKEEL_BIN) ne "" ?
+    $::env(EVENKEEL_BIN) : [file join [file dirname $::tests] build bin]}]/redis-lab
+if {[file executable [file dirname $::options(server)]/redis-lab]} {
+    set lab [file dirname $::options(server)]/redis-lab
+}
+
+proc experiment {lab args} {
+    return [run_program [list $lab experiment -p [srv port] {*}$args]]
+}
+
+# An experiment that goes on until it is ended. Returns its channel once a value is set: hz is then
+# 11 or 12, and was 10.
+proc experiment_under_way {lab args} {
+    r config set hz 10
+    set channel [open |[list $lab experiment -p [srv port] --set hz=11,12 --block 1 --settle 0.1 \
+        --rounds 1000 {*}$args 2>@1] r]
+    wait_for_condition 400 25 {[config_get hz] in {11 12}} else { fail "no value is set" }
+    return $channel
+}
+
+# What the tool has printed, and its exit status or the signal that ended it.
+proc experiment_end {channel} {
+    set text [read $channel]
+    set status 0
+    if {[catch {close $channel} message options]} {
+        set code [dict get $options -errorcode]
+        set status [lindex $code 2]
+    }
+    return [list $status $text]
+}
+
+proc await_old_value {} {
+    wait_for_condition 400 25 {[config_get hz] eq "10"} else { fail "hz is [config_get hz]" }
+}
+
+# The watcher of an experiment: the tool's only child.
+proc watcher_of {pid} {
+    return [string trim [read_whole /proc/$pid/task/$pid/children]]
+}
+
+test {redis-lab experiment says how it is used} {
+    set help [run_program [list $lab experiment --help]]
+    assert_equal 0 [dict get $help status]
+    assert_match "*--stop-if <figure>limit>*" [dict get $help out]
+    foreach words {{} --nosuch {--set hz} {--set hz=1 --grid} {--set hz=1 --goal nosuch}
+            {--set hz=1 --stop-if p99} {--set hz=1 --profile x} {--profile /no/such/file}
+            {--against nowhere} {--set hz=1 --rounds 0}} {
+        set result [run_program [list $lab experiment {*}$words]]
+        assert_equal 2 [dict get $result status]
+        assert_equal "" [dict get $result out]
+        assert_match "redis-lab experiment: *" [dict get $result err]
+    }
+}
+
+test {No server: the reason, and status 1} {
+    set result [run_program [list $lab experiment -s /no/such/socket --set hz=1,2]]
+    assert_equal 1 [dict get $result status]
+    assert_equal "redis-lab experiment: /no/such/socket: connect: No such file or directory\n" \
+        [dict get $result err]
+}
+
+start_server {} {
+    test {What the server does not take is refused before the first block, and nothing changes} {
+        r config set hz 10
+        foreach {set why} {
+            nosuch=1,2 "the server has no option nosuch"
+            eviction-tenac=1,2 "*no option eviction-tenac; it has maxmemory-eviction-tenacity"
+            hz=5,abc "the server refuses CONFIG SET hz abc: *"
+            maxmemory-policy=noeviction,never "the server refuses CONFIG SET *"
+            databases=1,2 "databases can only be set when a server starts: --start *"
+            h*=1,2 "the server has no option h*"
+        } {
+            set result [experiment $lab --set $set]
+            assert_equal 1 [dict get $result status]
+            assert_match "redis-lab experiment: $why\n" [dict get $result err]
+            assert_equal "" [dict get $result out]
+        }
+        assert_equal 10 [config_get hz]
+        assert_equal noeviction [config_get maxmemory-policy]
+    }
+
+    test {A value is checked without another client's command meeting it} {
+        r config set hz 10
+        r config resetstat
+        set monitor [redis_deferring_client]
+        $monitor monitor
+        $monitor read
+        experiment $lab --set hz=33,abc
+        set seen {}
+        r ping
+        while {![string match {*"ping"*} [set line [$monitor read]]]} {
+            if {[regexp {"hz" "(\w+)"} $line -> value]} {
+                lappend seen $value
+            }
+        }
+        $monitor close
+        # MONITOR of 6.2 does not show CONFIG; then nothing is seen.
+        assert {$seen in {{} {33 10 abc 10}}}
+        assert_equal 10 [config_get hz]
+    }
+
+    test {A user without CONFIG is told so} {
+        r acl setuser lab on >secret +@all -config ~*
+        set result [experiment $lab --set hz=5,10 -a secret --user lab]
+        assert_equal 1 [dict get $result status]
+        assert_match "redis-lab experiment: the server refuses CONFIG GET hz: NOPERM*" \
+            [dict get $result err]
+        r acl deluser lab
+    }
+
+    test {A whole experiment: table, CSV, the old value, and a difference that is there} {
+        r config set maxmemory 0
+        r config set maxmemory-policy noeviction
+        set csv [tmpfile csv]
+        set result [experiment $lab --set maxmemory=0,1 --goal overshoot_bytes --block 1 \
+            --settle 0 --rounds 9 --csv $csv --seed 5]
+        if {[dict get $result status] != 0} {
+            fail [dict get $result err]
+        }
+        set out [dict get $result out]
+        assert_match "*over maxmemory, the goal*" $out
+        assert_match "*  0 *(as it was)\n*  1 *\\* p=0.0039\n*" $out
+        assert_match "*Best by over maxmemory: 0, 0*as it was.\n" $out
+        assert_match "*Seed 5.\n" [dict get $result err]
+        assert_equal 0 [config_get maxmemory]
+        set lines [split [string trim [read_whole $csv]] \n]
+        file delete $csv
+        assert_equal 19 [llength $lines]
+        assert_match "round,arm,label,set_s,begin_s,end_s,p50_usec,*" [lindex $lines 0]
+        assert_equal 1 [llength [lsort -unique [lmap line $lines {llength [split $line ,]}]]]
+    }
+
+    test {JSON, a profile against what is there, and a second server} {
+        r config set hz 10
+        set profile [tmpfile conf]
+        set file [open $profile w]
+        puts $file "# two options\nhz 20\nmaxmemory-samples 7"
+        close $file
+        set samples [config_get maxmemory-samples]
+        set result [experiment $lab --profile $profile --against 127.0.0.1:[srv port] --block 1 \
+            --settle 0 --rounds 1 --json]
+        file delete $profile
+        assert_equal 0 [dict get $result status]
+        set out [dict get $result out]
+        assert_match "{\"outcome\":\"complete\",*\"rounds\":1,*}\n" $out
+        assert_match "*\"label\":\"as it is\",\"as_it_was\":true,*" $out
+        assert_match "*\"label\":\"[file tail $profile]\",\"as_it_was\":false,*" $out
+        assert_match "*\"label\":\"127.0.0.1:[srv port]\",*" $out
+        assert_match "*Too few rounds*--rounds 6 at least*" [dict get $result err]
+        assert_equal "10 $samples" "[config_get hz] [config_get maxmemory-samples]"
+    }
+
+    test {A limit that is passed puts the old value back and ends with 3} {
+        r config set hz 10
+        set result [experiment $lab --set hz=11,12 --stop-if probe_max_usec>0 --block 1]
+        assert_equal 3 [dict get $result status]
+        assert_match "*redis-lab experiment: probe_max_usec>0: probe_max_usec is *; the old values\
+            are back\n" [dict get $result err]
+        assert_match "No round is complete*" [dict get $result out]
+        assert_equal 10 [config_get hz]
+    }
+
+    test {A server that does not answer passes a latency's limit} {
+        set channel [experiment_under_way $lab --stop-if p99>1s]
+        pause_process [srv pid]
+        after 2500
+        exec kill -CONT [srv pid]
+        lassign [experiment_end $channel] status text
+        assert_equal 3 $status
+        assert_match "*p99>1s: *" $text
+        assert_equal 10 [config_get hz]
+    }
+
+    foreach {signal status} {INT 130 TERM 143 HUP 129} {
+        test "SIG$signal puts the old value back" {
+            set channel [experiment_under_way $lab]
+            exec kill -$signal [pid $channel]
+            lassign [experiment_end $channel] ended text
+            assert_equal $status $ended
+            assert_match "*ended by a signal; the old values are back*" $text
+            assert_equal 10 [config_get hz]
+        }
+    }
+
+    test {A tool that is killed: its watcher puts the old value back, says so and ends} {
+        set channel [experiment_under_way $lab]
+        set watcher [watcher_of [pid $channel]]
+        exec kill -KILL [pid $channel]
+        await_old_value
+        lassign [experiment_end $channel] status text
+        assert_equal SIGKILL $status
+        assert_match "*has ended unexpectedly: the old values are back.\n" $text
+        wait_for_condition 200 25 {![process_alive $watcher]} else { fail "the watcher lives" }
+    }
+
+    test {The tool and its connections are killed: the watcher connects anew} {
+        set channel [experiment_under_way $lab]
+        exec kill -KILL [pid $channel]
+        r client kill type normal skipme yes
+        await_old_value
+        experiment_end $channel
+    }
+
+    test {A watcher that is killed ends the experiment, and the tool puts the old value back} {
+        set channel [experiment_under_way $lab]
+        exec kill -KILL [watcher_of [pid $channel]]
+        lassign [experiment_end $channel] status text
+        assert_equal 1 $status
+        assert_match "*the process that watches over the old values has ended; the old*" $text
+        assert_equal 10 [config_get hz]
+    }
+
+    test {A server that closes the connections: said, and the old value is back} {
+        set channel [experiment_under_way $lab]
+        r client kill type normal skipme yes
+        lassign [experiment_end $channel] status text
+        assert_equal 1 $status
+        assert_match "*127.0.0.1:[srv port]: *closed the connection*" $text
+        assert_match "*; the old values are back*" $text
+        assert_equal 10 [config_get hz]
+    }
+
+    test {A command for each block is sent, and its refusal ends the experiment} {
+        set result [experiment $lab --set hz=11,12 --block 1 --settle 0 --rounds 1 \
+            --each-block "INCR {lab key}"]
+        assert_equal 1 [dict get $result status]
+        r select 0
+        r del counted
+        set result [experiment $lab --set hz=11,12 --block 1 --settle 0 --rounds 2 \
+            --each-block "incr \"counted\""]
+        assert_equal 0 [dict get $result status]
+        assert_equal 4 [r get counted]
+        r select 9
+        assert_equal 10 [config_get hz]
+    }
+}
+
+start_server {overrides {requirepass secret}} {
+    test {A password: for the tool and for its watcher} {
+        r auth secret
+        r config set hz 10
+        foreach words {{-a secret} {-3 -a secret --user default}} {
+            set result [experiment $lab --set hz=11,12 --block 1 --settle 0 --rounds 1 {*}$words]
+            assert_equal 0 [dict get $result status]
+            assert_equal 10 [config_get hz]
+        }
+        set result [experiment $lab --set hz=11,12 -a wrong]
+        assert_equal 1 [dict get $result status]
+        assert_match "*WRONGPASS*" [dict get $result err]
+        set result [experiment $lab --set hz=11,12]
+        assert_equal 1 [dict get $result status]
+        assert_match "*NOAUTH*" [dict get $result err]
+    }
+}

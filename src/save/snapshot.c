@@ -126,13 +126,15 @@ static int open_file(void *argument, int id) {
 static bool close_file(void *argument, int fd, int error) {
     struct snapshot_file *f = argument;
     struct file_replacement *r = &f->replacement;
+    char temporary[TEMPORARY_PATH_BYTES]; /* a commit that fails forgets the name */
     if (error) {
         log_warning("Write error saving DB on disk: %s", strerror(error));
         file_replacement_cancel(r);
         return false;
     }
+    snprintf(temporary, sizeof(temporary), "%s", r->temporary);
     if (!file_replacement_commit(r)) {
-        log_warning("Error moving temp DB file %s on the final destination %s: %s", r->temporary,
+        log_warning("Error moving temp DB file %s on the final destination %s: %s", temporary,
                     f->name, strerror(errno));
         return false;
     }

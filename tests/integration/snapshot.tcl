@@ -299,6 +299,17 @@ start_server {} {
         assert_morethan [s rdb_last_cow_size] 0
     } {} {ours needs:fork}
 
+    test {A snapshot that cannot take its place: the log has both names} {
+        set name [lindex [r config get dbfilename] 1]
+        file mkdir [file join [lindex [r config get dir] 1] a-folder]
+        set lines [count_log_lines]
+        r config set dbfilename a-folder
+        assert_error {ERR*} {r save}
+        r config set dbfilename $name
+        wait_for_log {*temp DB file *temp-*.rdb on the final destination a-folder*} $lines
+        assert_equal OK [r save]
+    }
+
     test {BGSAVE within EXEC comes after it} {
         r multi
         r bgsave

@@ -218,7 +218,7 @@ static void flush_generic(struct call *call, int first, int last, bool lazily) {
     }
     bool much = flush_is_long(keys, bytes);
     enum lazyfree_way way = lazily ? LAZYFREE_LATER : much ? LAZYFREE_AWAITED : LAZYFREE_NOW;
-    for (int i = first; i <= last; i++) edit_flush(keyspace_at(i), way);
+    for (int i = first; i <= last; i++) edit_count(edit_flush(keyspace_at(i), way));
     if (!lazily && much && flush_can_wait(call))
         flush_wait(call);
     else

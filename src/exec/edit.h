@@ -147,7 +147,8 @@ void edit_rename(struct edit *from, const struct key *to);
 void edit_move(struct edit *from, struct keyspace *to);
 void edit_copy(const struct edit *from, const struct key *to);
 void edit_swap(struct keyspace *a, struct keyspace *b);
-/* Empties a database and frees its data in this way. Returns how many keys it had. */
+/* Empties a database and frees its data in this way. Returns how many keys it had, which a command
+ * counts by edit_count; code that replaces all data outside of a call counts nothing. */
 size_t edit_flush(struct keyspace *ks, enum lazyfree_way way);
 /* For loading a full copy that may fail: edit_set_aside empties all databases, edit_take_back puts
  * their data back, edit_drop_aside frees the data. See keyspace_set_aside. */

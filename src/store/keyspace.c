@@ -792,7 +792,6 @@ size_t keyspace_flush(struct keyspace *ks, enum lazyfree_way way) {
     struct keyspace old = take_contents(ks);
     if (!old.part || !frontier_take_table(old.part, old.volatiles, old.entry_bytes, way))
         free_contents(old.table, old.volatiles, old.entry_bytes, way);
-    written += count;
     return count;
 }
 

@@ -69,7 +69,7 @@ struct entry *keyspace_put_copy(const struct key *to, const struct entry *source
 /* Exchanges the contents of two databases; tells observers, and counts a change. */
 void keyspace_swap(struct keyspace *a, struct keyspace *b);
 /* Empties the database at once, and frees its contents in this way; returns how many keys it had.
- * Tells observers, and counts the keys as changes. */
+ * Tells observers; counts no change, because a copy that is loaded may replace the data, too. */
 size_t keyspace_flush(struct keyspace *ks, enum lazyfree_way way);
 
 /* The contents of all databases, kept aside while a full copy, which may fail, is loaded. */

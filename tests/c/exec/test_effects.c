@@ -352,6 +352,24 @@ static void test_evicted(void **state) {
     option_set_text("lazyfree-lazy-eviction", "no");
 }
 
+/* A replica flushes its data between calls, before it loads a copy. */
+static void test_flushed_between_calls(void **state) {
+    effects_set_sinks(both_sinks);
+    say("set k v");
+    buffer_clear(&taken);
+    uint64_t changes = keyspace_written();
+    assert_int_equal(edit_flush(keyspace_at(0), LAZYFREE_NOW), 1);
+    assert_int_equal(keyspace_written(), changes);
+    gives("get k", ""); /* a read is no effect, whatever was changed before it */
+    gives("reset", "");
+    say("set k v");
+    buffer_clear(&taken);
+    gives("flushdb", "log 0 flushdb;stream 0 flushdb;");
+    assert_int_equal(keyspace_written(), changes + 2);
+    gives("flushall", "log 0 flushall;stream 0 flushall;");
+    assert_int_equal(keyspace_written(), changes + 3);
+}
+
 /* ---- clients that are served ---- */
 
 static void test_served_in_units_of_their_own(void **state) {
@@ -595,6 +613,7 @@ int main(void) {
         TEST(test_expired_within_exec),
         TEST(test_expired_by_itself),
         TEST(test_evicted),
+        TEST(test_flushed_between_calls),
         TEST(test_served_in_units_of_their_own),
         TEST(test_events_follow_observers),
         TEST(test_sinks_in_order),

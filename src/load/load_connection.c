@@ -41,9 +41,7 @@ void load_connection_free(struct load_connection *c) {
     memory_free(c->flights, MEMORY_OTHER);
 }
 
-static bool watch_events(struct load_connection *c, int epoll, char *reason) {
-    bool is_plain = c->state == LOAD_OPEN && !c->connection;
-    if (epoll < 0 || (is_plain && !c->unsent.length && c->watched == EPOLLIN)) return true;
+static bool watch_anew(struct load_connection *c, int epoll, char *reason) {
     unsigned wanted = LOOP_READABLE | (c->unsent.length ? LOOP_WRITABLE : 0);
     if (c->state == LOAD_CONNECTING) {
         wanted = peer_interest(c->peer);
@@ -59,6 +57,14 @@ static bool watch_events(struct load_connection *c, int epoll, char *reason) {
         return fail_with(reason, "epoll: ", strerror(errno));
     c->watched = events;
     return true;
+}
+
+/* Watches what the connection waits for. Nothing has changed for an open plain socket that has sent
+ * all, which is the case of nearly every batch. */
+static inline bool watch_events(struct load_connection *c, int epoll, char *reason) {
+    bool is_same = c->watched == EPOLLIN && !c->unsent.length && !c->connection;
+    if ((is_same && c->state == LOAD_OPEN) || epoll < 0) return true;
+    return watch_anew(c, epoll, reason);
 }
 
 bool load_connection_connect(struct load_connection *c, const struct load_target *target, int epoll,
@@ -195,29 +201,31 @@ static bool take_greeting(struct load_connection *c, enum scanned kind, char *re
 static bool scan_replies(struct load_connection *c, const struct load_reader *reader,
                          const char *at, const char *end, char *reason) {
     enum scanned kind = SCANNED_NONE;
-    unsigned count = 0;
+    unsigned count = 0, left = 0; /* replies of `kind` not told yet; still due to the batch */
+    bool sound = true;
+    struct slice piece = {0}, *body = reader->body ? &piece : NULL;
     while (at < end) {
-        bool sound = true;
-        struct slice body = {0};
-        enum scanned what = reply_scan(&c->scanner, &at, end, reader->body ? &body : NULL, &sound);
-        if (body.length && !c->greeting_left) reader->body(reader->owner, c, body);
-        if (!sound) return fail_with(reason, "Error: ", "what the server sends is no protocol");
-        if (what == SCANNED_NONE || what == SCANNED_PUSH) continue;
-        if (c->greeting_left) {
-            if (!take_greeting(c, what, reason)) return false;
-            continue;
+        enum scanned what = reply_scan(&c->scanner, &at, end, body, &sound);
+        if (piece.length && !c->greeting_left) reader->body(reader->owner, c, piece);
+        if (count && what == kind) {
+            if (++count < left) continue;
+        } else {
+            if (!sound) return fail_with(reason, "Error: ", "what the server sends is no protocol");
+            if (what == SCANNED_NONE || what == SCANNED_PUSH) continue;
+            if (c->greeting_left) {
+                if (!take_greeting(c, what, reason)) return false;
+                continue;
+            }
+            if (count) tell_replies(c, reader, count, kind);
+            if (!c->count) return fail_with(reason, "Error: ", "a reply that answers no request");
+            const struct load_flight *flight = &c->flights[c->head];
+            kind = what;
+            count = 1;
+            left = kind == SCANNED_ERROR || kind == SCANNED_OOM
+                       ? 1
+                       : flight->replies - flight->answered;
+            if (count < left) continue;
         }
-        if (count && what != kind) {
-            tell_replies(c, reader, count, kind);
-            count = 0;
-        }
-        if (!c->count) return fail_with(reason, "Error: ", "a reply that answers no request");
-        const struct load_flight *flight = &c->flights[c->head];
-        kind = what;
-        count++;
-        if (flight->answered + count < flight->replies && kind != SCANNED_ERROR &&
-            kind != SCANNED_OOM)
-            continue;
         tell_replies(c, reader, count, kind);
         count = 0;
     }

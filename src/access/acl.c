@@ -179,10 +179,23 @@ struct client_state acl_client_state = {
 /* The client for which a captured one acts. */
 struct client_state acl_principal_state = {.name = "acl, principal", .has_place = true};
 
+static struct acl_user *find_verified(struct slice name, struct slice password) {
+    struct acl_user *u = acl_users_find(users, name);
+    return u && u->flags & ACL_USER_ON && acl_user_has_password(u, password) ? u : NULL;
+}
+
+const struct acl_user *acl_verify(struct slice name, struct slice password) {
+    return find_verified(name, password);
+}
+
+bool acl_user_may_run(const struct acl_user *u, const struct command *command) {
+    return u->flags & ACL_USER_ON && acl_user_has_command(u, command);
+}
+
 bool acl_authenticate(struct client *c, struct slice name, struct slice password,
                       struct slice object, enum acl_context context) {
-    struct acl_user *u = acl_users_find(users, name);
-    if (!u || !(u->flags & ACL_USER_ON) || !acl_user_has_password(u, password)) {
+    struct acl_user *u = find_verified(name, password);
+    if (!u) {
         acl_log_note(c, ACL_DENIED_AUTH, object, name, context);
         return false;
     }

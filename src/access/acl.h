@@ -40,6 +40,11 @@ bool acl_default_has_password(void);
  * false and notes the attempt in ACL LOG (`object` is the command's name as it was sent). */
 MUST_USE bool acl_authenticate(struct client *c, struct slice name, struct slice password,
                                struct slice object, enum acl_context context);
+/* The user of this name, if it is on and the password is right, for connections that are no
+ * clients; otherwise NULL. Notes nothing in ACL LOG. */
+const struct acl_user *acl_verify(struct slice name, struct slice password);
+/* Whether the user is on and may run the command. */
+bool acl_user_may_run(const struct acl_user *u, const struct command *command);
 /* RESET: the client's user becomes what it is for a new connection. */
 void acl_reset(struct client *c);
 /* Makes a captured client act for another one, whose rights apply then; NULL ends that. It must be

@@ -25,15 +25,16 @@ static bool prefer_server_ciphers, session_caching;
 static int64_t session_cache_size, session_cache_timeout_sec;
 static bool is_open, serves_clients;
 
-static struct tls_user *users; /* that connect to other servers */
+static struct tls_user *users;
 
-static bool any_connects(void) {
+static bool any_wants(bool accepts) {
     for (const struct tls_user *user = users; user; user = user->next)
-        if (user->wanted) return true;
+        if (user->wanted && user->accepts == accepts) return true;
     return false;
 }
 
-static bool is_used(void) { return serves_clients || any_connects(); }
+static bool any_connects(void) { return any_wants(false); }
+static bool is_used(void) { return serves_clients || any_connects() || any_wants(true); }
 
 static bool tls_options_configure(void) {
     /* A certificate without a key, or the reverse, counts as no pair, as in 6.2, so that the files
@@ -178,16 +179,16 @@ static void print_failed(const struct metric_row *row, struct buffer *out) {
 }
 
 static const struct metric_row metric_rows[] = {
-    METRIC_PRINT("Memory", 1225, "mem_tls", print_memory,
+    METRIC_PRINT("Memory", 1225, "mem_tls", METRIC_BYTES, print_memory,
                  "Bytes that libssl holds for certificates, sessions and connections; those of "
                  "clients' are in mem_clients_normal, too."),
-    METRIC_PRINT("Clients", 1000, "tls_handshakes_in_progress", print_open_handshakes,
+    METRIC_PRINT("Clients", 1000, "tls_handshakes_in_progress", METRIC_GAUGE, print_open_handshakes,
                  "Clients accepted over TLS that have not shown yet who they are."),
-    METRIC_PRINT("Stats", 1120, "tls_handshakes", print_handshakes,
+    METRIC_PRINT("Stats", 1120, "tls_handshakes", METRIC_COUNTER, print_handshakes,
                  "Handshakes with clients that came to their end."),
-    METRIC_PRINT("Stats", 1130, "tls_handshakes_resumed", print_resumed,
+    METRIC_PRINT("Stats", 1130, "tls_handshakes_resumed", METRIC_COUNTER, print_resumed,
                  "Those of them that resumed a session."),
-    METRIC_PRINT("Stats", 1140, "tls_handshakes_failed", print_failed,
+    METRIC_PRINT("Stats", 1140, "tls_handshakes_failed", METRIC_COUNTER, print_failed,
                  "Handshakes with clients that failed, those that took too long excepted."),
 };
 

@@ -12,11 +12,13 @@
 struct connection_transport;
 struct option_row;
 
-/* A module above this folder that connects to other servers, over TLS if an option of its own says
- * so. The module declares this struct, static, and the option's row beside its own code: a bool in
- * the section tls whose `variable` is `wanted` and whose `apply` is tls_options_apply. */
+/* A module above this folder that connects to other servers, or accepts connections that are no
+ * clients, over TLS if an option of its own says so. The module declares this struct, static, and
+ * the option's row beside its own code: a bool in the section tls whose `variable` is `wanted` and
+ * whose `apply` is tls_options_apply. */
 struct tls_user {
     bool wanted;
+    bool accepts;          /* it accepts connections; else it connects */
     struct tls_user *next; /* written by tls_options_add_user */
 };
 

@@ -98,7 +98,8 @@ static struct loop_timer rest_timer = {.callback = rest_is_over};
 static int64_t rests_until_nsec; /* 0 = accepting does not rest */
 static int64_t look_at_handshakes(struct loop_timer *unused);
 static struct loop_timer handshake_timer = {.callback = look_at_handshakes};
-static int64_t looked_nsec; /* when handshakes were checked last */
+static int64_t looked_nsec;     /* when handshakes were checked last */
+static bool handshakes_watched; /* the timer is started */
 
 /* ---- bind: several words ---- */
 
@@ -132,7 +133,6 @@ static void bind_print(const struct option_row *row, struct buffer *out) {
     }
 }
 
-static bool apply_port(const struct option_row *row, char *reason, size_t reason_size);
 static bool apply_tls_port(const struct option_row *row, char *reason, size_t reason_size);
 static bool apply_bind(const struct option_row *row, char *reason, size_t reason_size);
 
@@ -145,7 +145,7 @@ static struct option_row port_row = {.name = "port",
                                      .variable = &port,
                                      .low = 0,
                                      .high = 65535,
-                                     .apply = apply_port,
+                                     .apply = listen_apply_port,
                                      .help = "TCP port to listen on; 0: none."};
 
 static const struct option_row option_rows[] = {
@@ -207,6 +207,7 @@ static const struct metric_row metric_rows[] = {
     {.section = "Stats",
      .place = 80,
      .name = "rejected_connections",
+     .measure = METRIC_COUNTER,
      .type = METRIC_UINT64,
      .variable = &rejected,
      .reset = true,
@@ -250,6 +251,16 @@ static size_t count_connections(void) {
     return count;
 }
 
+bool listen_is_protected_from(const struct socket_peer *peer) {
+    return protected_mode && !bind_count && !client_strangers_any() && !socket_peer_is_local(peer);
+}
+
+void listen_watch_handshakes(void) {
+    if (handshakes_watched) return;
+    handshakes_watched = true;
+    loop_timer_start(loop, &handshake_timer, HANDSHAKE_LOOK_MSEC);
+}
+
 static void accept_client(const struct listen_kind *kind, int fd, const struct socket_peer *peer) {
     char reason[REASON_CHARS];
     if (count_connections() >= (size_t)client_maxclients()) {
@@ -257,7 +268,7 @@ static void accept_client(const struct listen_kind *kind, int fd, const struct s
         refuse_connection(kind, fd, "-ERR max number of clients reached\r\n");
         return;
     }
-    if (protected_mode && !bind_count && !client_strangers_any() && !socket_peer_is_local(peer)) {
+    if (listen_is_protected_from(peer)) {
         rejected++;
         refuse_connection(
             kind, fd,
@@ -273,8 +284,8 @@ static void accept_client(const struct listen_kind *kind, int fd, const struct s
     if (!client_create(fd, peer, kind->transport, reason, sizeof(reason)))
         log_warning("Error registering fd event for the new client: %s (%s:%d)", reason,
                     peer->address, peer->port);
-    else if (kind->transport && connection_handshakes() == 1)
-        loop_timer_start(loop, &handshake_timer, HANDSHAKE_LOOK_MSEC);
+    else if (kind->transport)
+        listen_watch_handshakes();
 }
 
 static bool has_room_for_handshake(void) {
@@ -286,7 +297,8 @@ static int64_t look_at_handshakes(struct loop_timer *unused) {
     looked_nsec = clock_monotonic_nsec();
     bool all_taken = connection_handshakes() >= (size_t)handshakes_max;
     connection_end_handshakes(whole, all_taken ? HANDSHAKE_SILENCE_MSEC : whole);
-    return connection_handshakes() ? HANDSHAKE_LOOK_MSEC : LOOP_TIMER_END;
+    handshakes_watched = connection_handshakes();
+    return handshakes_watched ? HANDSHAKE_LOOK_MSEC : LOOP_TIMER_END;
 }
 
 static const struct listen_kind plain_clients = {
@@ -503,9 +515,15 @@ static bool listen_reopen(bool may_overlap) {
     return false;
 }
 
-static bool apply_port(const struct option_row *row, char *reason, size_t reason_size) {
+bool listen_apply_port(const struct option_row *row, char *reason, size_t reason_size) {
     if (!loop || listen_reopen(false)) return true;
     snprintf(reason, reason_size, "Unable to listen on this port. Check server logs.");
+    return false;
+}
+
+static bool listens_for_clients(void) {
+    for (int i = 0; i < current->count; i++)
+        if (current->listeners[i].kind->accepted == accept_client) return true;
     return false;
 }
 
@@ -518,13 +536,19 @@ static bool serves_tls(void) {
 static bool apply_tls_port(const struct option_row *row, char *reason, size_t reason_size) {
     char unused[REASON_CHARS];
     if (!tls_options_serve(tls_port != 0, reason, reason_size)) return false;
-    if (apply_port(row, reason, reason_size)) return true;
+    if (listen_apply_port(row, reason, reason_size)) return true;
     tls_options_serve(serves_tls(), unused, sizeof(unused)); /* as before, so it cannot fail */
     return false;
 }
 
+static bool any_port(void) {
+    for (int i = 0; i < kind_count; i++)
+        if (kinds[i]->port()) return true;
+    return false;
+}
+
 static bool apply_bind(const struct option_row *row, char *reason, size_t reason_size) {
-    if (!loop || (!port && !tls_port) || listen_reopen(true)) return true;
+    if (!loop || !any_port() || listen_reopen(true)) return true;
     snprintf(reason, reason_size, "Failed to bind to specified addresses.");
     return false;
 }
@@ -557,7 +581,7 @@ bool listen_open(struct loop *the_loop, char *reason, size_t reason_size) {
         }
         note_unix_made();
     }
-    if (current->count || unix_listener.watcher.fd >= 0) return true;
+    if (listens_for_clients() || unix_listener.watcher.fd >= 0) return true;
     snprintf(reason, reason_size, "Configured to not listen anywhere, exiting.");
     return false;
 }

@@ -43,7 +43,16 @@ struct listen_kind {
  * borrowed for good. Called once, at start. */
 void listen_register(const char *default_port);
 /* Adds a kind, before listen_open. There may be at most LISTEN_KINDS_MAX kinds (asserted). */
-FOR_TESTS void listen_add_kind(const struct listen_kind *kind);
+void listen_add_kind(const struct listen_kind *kind);
+struct option_row;
+/* The `apply` of the option that is a kind's port: opens and closes the listeners of all kinds as
+ * their ports are now, and leaves those that stay. */
+bool listen_apply_port(const struct option_row *row, char *reason, size_t reason_size);
+/* Whether protected-mode forbids to serve this peer. */
+bool listen_is_protected_from(const struct socket_peer *peer);
+/* To be called when a kind has opened a connection with a handshake: ends it if it takes too long.
+ */
+void listen_watch_handshakes(void);
 /* Opens all listeners that the options name. Returns false, with a reason, if one cannot be opened.
  * An address with a leading '-' in `bind` is skipped if the host does not have it. */
 MUST_USE bool listen_open(struct loop *loop, char *reason, size_t reason_size);

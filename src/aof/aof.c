@@ -545,48 +545,52 @@ static void print_memory(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%zu", memory_used(MEMORY_AOF));
 }
 
-#define WHILE_ON(p, n, fn, h)                                                         \
-    {                                                                                 \
-        .section = "Persistence", .place = (p), .name = (n), .type = METRIC_FUNCTION, \
-        .print = (fn), .present = aof_is_on, .help = h " Only while the log is on."   \
+#define WHILE_ON(p, n, m, fn, h)                                             \
+    {                                                                        \
+        .section = "Persistence", .place = (p), .name = (n), .measure = (m), \
+        .type = METRIC_FUNCTION, .print = (fn), .present = aof_is_on,        \
+        .help = h " Only while the log is on."                               \
     }
 
 static const struct metric_row metric_rows[] = {
-    METRIC_PRINT("Persistence", 140, "aof_enabled", print_enabled,
+    METRIC_PRINT("Persistence", 140, "aof_enabled", METRIC_GAUGE, print_enabled,
                  "Whether writes are logged to the append only file."),
-    METRIC_PRINT("Persistence", 150, "aof_rewrite_in_progress", print_in_progress,
+    METRIC_PRINT("Persistence", 150, "aof_rewrite_in_progress", METRIC_GAUGE, print_in_progress,
                  "1 while the file is being rewritten, until the new file has its place."),
-    METRIC_PRINT("Persistence", 160, "aof_rewrite_scheduled", print_scheduled,
+    METRIC_PRINT("Persistence", 160, "aof_rewrite_scheduled", METRIC_GAUGE, print_scheduled,
                  "1 if a rewrite is to begin when another child has ended."),
-    METRIC_NUMBER("Persistence", 170, "aof_last_rewrite_time_sec", &rewrite.took_sec,
-                  "Seconds that the last rewrite took; -1: there was none."),
-    METRIC_PRINT("Persistence", 180, "aof_current_rewrite_time_sec", print_current,
+    METRIC_NUMBER("Persistence", 170, "aof_last_rewrite_time_sec", METRIC_SECONDS,
+                  &rewrite.took_sec, "Seconds that the last rewrite took; -1: there was none."),
+    METRIC_PRINT("Persistence", 180, "aof_current_rewrite_time_sec", METRIC_SECONDS, print_current,
                  "Seconds since the present rewrite began; -1: none."),
-    METRIC_PRINT("Persistence", 190, "aof_last_bgrewrite_status", print_rewrite_status,
-                 "ok, or err after a rewrite that failed."),
-    METRIC_PRINT("Persistence", 200, "aof_last_write_status", print_write_status,
+    METRIC_PRINT("Persistence", 190, "aof_last_bgrewrite_status", METRIC_STATE,
+                 print_rewrite_status, "ok, or err after a rewrite that failed."),
+    METRIC_PRINT("Persistence", 200, "aof_last_write_status", METRIC_STATE, print_write_status,
                  "ok, or err while the file cannot be written or synced."),
     METRIC_NUMBER(
-        "Persistence", 210, "aof_last_cow_size", &rewrite.cow_bytes,
+        "Persistence", 210, "aof_last_cow_size", METRIC_BYTES, &rewrite.cow_bytes,
         "Bytes of pages that were copied because they changed during the last rewrite by a child."),
-    WHILE_ON(240, "aof_current_size", print_size, "Bytes of the file."),
+    WHILE_ON(240, "aof_current_size", METRIC_BYTES, print_size, "Bytes of the file."),
     {.section = "Persistence",
      .place = 250,
      .name = "aof_base_size",
+     .measure = METRIC_BYTES,
      .type = METRIC_INT64,
      .variable = &rewrite.base_bytes,
      .present = aof_is_on,
      .help =
          "Bytes of the file at the start, or after its last rewrite. Only while the log is on."},
-    WHILE_ON(260, "aof_pending_rewrite", print_scheduled, "As aof_rewrite_scheduled."),
-    WHILE_ON(270, "aof_buffer_length", print_buffer, "Bytes that are not written yet."),
-    WHILE_ON(280, "aof_rewrite_buffer_length", print_rewrite_buffer,
+    WHILE_ON(260, "aof_pending_rewrite", METRIC_INFO_ONLY, print_scheduled,
+             "As aof_rewrite_scheduled."),
+    WHILE_ON(270, "aof_buffer_length", METRIC_BYTES, print_buffer,
+             "Bytes that are not written yet."),
+    WHILE_ON(280, "aof_rewrite_buffer_length", METRIC_BYTES, print_rewrite_buffer,
              "Bytes that are still to be appended to the file of a rewrite under way."),
-    WHILE_ON(290, "aof_pending_bio_fsync", print_pending,
+    WHILE_ON(290, "aof_pending_bio_fsync", METRIC_GAUGE, print_pending,
              "Writes and syncs that are queued for another thread, or under way there."),
-    WHILE_ON(300, "aof_delayed_fsync", print_delayed,
+    WHILE_ON(300, "aof_delayed_fsync", METRIC_COUNTER, print_delayed,
              "How often writers had to wait because the disk was too slow."),
-    METRIC_PRINT("Memory", 370, "mem_aof_buffer", print_memory,
+    METRIC_PRINT("Memory", 370, "mem_aof_buffer", METRIC_BYTES, print_memory,
                  "Bytes of the append only file's buffers."),
 };
 

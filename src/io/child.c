@@ -506,22 +506,23 @@ double child_progress(uint64_t *keys_done, uint64_t *keys_total) {
     return *keys_total ? (double)*keys_done / (double)*keys_total : 0;
 }
 
-#define COUNTER(at, n, counter, text)                                          \
-    {                                                                          \
-        .section = "Stats", .place = (at), .name = (n), .type = METRIC_UINT64, \
-        .variable = &(counter), .reset = true, .help = (text)                  \
+#define COUNTER(at, n, m, counter, text)                                                       \
+    {                                                                                          \
+        .section = "Stats", .place = (at), .name = (n), .measure = (m), .type = METRIC_UINT64, \
+        .variable = &(counter), .reset = true, .help = (text)                                  \
     }
 
 static const struct metric_row metric_rows[] = {
-    METRIC_PRINT("Persistence", 20, "current_cow_size", print_cow,
+    METRIC_PRINT("Persistence", 20, "current_cow_size", METRIC_BYTES, print_cow,
                  "Bytes copied on write since the child that lives was forked, as it said last."),
-    METRIC_PRINT("Persistence", 25, "current_cow_peak", print_cow_peak,
+    METRIC_PRINT("Persistence", 25, "current_cow_peak", METRIC_BYTES, print_cow_peak,
                  "The largest current_cow_size of the child that lives."),
-    METRIC_PRINT("Persistence", 30, "current_cow_size_age", print_cow_age,
+    METRIC_PRINT("Persistence", 30, "current_cow_size_age", METRIC_SECONDS, print_cow_age,
                  "Seconds since that was measured."),
-    COUNTER(210, "latest_fork_usec", latest_fork_usec,
+    COUNTER(210, "latest_fork_usec", METRIC_USEC, latest_fork_usec,
             "How long the last fork held up the server, in microseconds."),
-    COUNTER(220, "total_forks", forks, "Forks since the start or CONFIG RESETSTAT."),
+    COUNTER(220, "total_forks", METRIC_COUNTER, forks,
+            "Forks since the start or CONFIG RESETSTAT."),
 };
 
 void child_register(void) {

@@ -63,6 +63,7 @@ static const struct metric_row metric_rows[] = {
     {.section = "Server",
      .place = 240,
      .name = "io_threads_active",
+     .measure = METRIC_GAUGE,
      .type = METRIC_UINT64,
      .variable = &active,
      .help =

@@ -9,6 +9,13 @@
 
 void histogram_clear(struct histogram *h) { *h = (struct histogram){0}; }
 
+void metric_sample_histogram(struct metric_sample *s, const struct histogram *h) {
+    s->value = h->sum_usec;
+    s->counts = h->counts;
+    s->buckets = HISTOGRAM_BUCKETS;
+    s->first_bound = 2;
+}
+
 uint64_t histogram_quantile_usec(const struct histogram *h, double quantile) {
     ASSERT(quantile >= 0 && quantile <= 1);
     if (h->total == 0) return 0;

@@ -31,6 +31,7 @@ static struct metric_section *sections;
 static size_t section_count, section_capacity, declared_count;
 static void (**resets)(void);
 static size_t reset_count, reset_capacity;
+static uint64_t generation;
 
 /* --- registration --- */
 
@@ -68,7 +69,8 @@ void metric_declare_section(const char *name, bool standard) {
 
 static void row_insert(const struct metric_row *row) {
     struct metric_section *section = section_get(row->section);
-    ASSERT(row->help && row->name);
+    ASSERT(row->help && row->name && row->measure != METRIC_UNSTATED);
+    ASSERT((row->measure == METRIC_FAMILIES) == (row->families != NULL));
     ASSERT(row->print_lines ||
            (row->type == METRIC_FUNCTION ? row->print != NULL : row->variable != NULL));
     ASSERT(!row->reset || (row->type == METRIC_UINT64 && row->variable));
@@ -104,6 +106,7 @@ bool metric_try_register(const struct metric_row *rows, size_t count) {
             if (same_name(&rows[before], &rows[i])) return false;
     }
     for (size_t i = 0; i < count; i++) row_insert(&rows[i]);
+    generation++;
     return true;
 }
 
@@ -131,6 +134,7 @@ void metric_register_reset(void (*reset)(void)) {
 }
 
 void metric_reset_all(void) {
+    generation++;
     for (size_t i = 0; i < section_count; i++) {
         for (size_t j = 0; j < sections[i].count; j++) {
             const struct metric_row *row = sections[i].rows[j];
@@ -140,9 +144,19 @@ void metric_reset_all(void) {
     for (size_t i = 0; i < reset_count; i++) resets[i]();
 }
 
+/* --- for scrapes --- */
+
+size_t metric_section_count(void) { return section_count; }
+uint64_t metric_generation(void) { return generation; }
+
+const struct metric_row *metric_row_at(size_t section, size_t index) {
+    ASSERT_COMPARE(section, <, section_count);
+    return index < sections[section].count ? sections[section].rows[index] : NULL;
+}
+
 /* --- INFO --- */
 
-static void print_value(const struct metric_row *row, struct buffer *out) {
+void metric_print_value(const struct metric_row *row, struct buffer *out) {
     switch (row->type) {
     case METRIC_UINT64: buffer_printf(out, "%" PRIu64, *(const uint64_t *)row->variable); break;
     case METRIC_INT64: buffer_printf(out, "%" PRId64, *(const int64_t *)row->variable); break;
@@ -165,7 +179,7 @@ static void print_section(const struct metric_section *section, struct buffer *o
             continue;
         }
         buffer_printf(out, "%s:", row->name);
-        print_value(row, out);
+        metric_print_value(row, out);
         buffer_append_c_string(out, "\r\n");
     }
 }

@@ -116,10 +116,21 @@ static void print_error_stats(const struct metric_row *row, struct buffer *out) 
     reply_error_stats_print(out);
 }
 
+static enum metric_presence sample_error_code(const struct metric_family *family, size_t index,
+                                              struct metric_sample *s) {
+    if (index >= (size_t)error_codes) return METRIC_END;
+    s->labels[0] = (struct metric_label){"err", slice_of(error_counts[index].code)};
+    s->value = error_counts[index].count;
+    return METRIC_PRESENT;
+}
+static const struct metric_family error_families[] = {
+    {"errors", METRIC_COUNTER, "Error replies by their code.", sample_error_code}, {0}};
+
 static const struct metric_row metric_rows[] = {
     {.section = "Stats",
      .place = 50,
      .name = "total_net_output_bytes",
+     .measure = METRIC_COUNTER_BYTES,
      .type = METRIC_UINT64,
      .variable = &bytes_written,
      .reset = true,
@@ -127,6 +138,7 @@ static const struct metric_row metric_rows[] = {
     {.section = "Stats",
      .place = 320,
      .name = "unexpected_error_replies",
+     .measure = METRIC_COUNTER,
      .type = METRIC_UINT64,
      .variable = &unexpected_errors,
      .reset = true,
@@ -134,6 +146,7 @@ static const struct metric_row metric_rows[] = {
     {.section = "Stats",
      .place = 330,
      .name = "total_error_replies",
+     .measure = METRIC_COUNTER,
      .type = METRIC_UINT64,
      .variable = &error_replies,
      .reset = true,
@@ -141,6 +154,7 @@ static const struct metric_row metric_rows[] = {
     {.section = "Stats",
      .place = 360,
      .name = "total_writes_processed",
+     .measure = METRIC_COUNTER,
      .type = METRIC_UINT64,
      .variable = &writes,
      .reset = true,
@@ -148,7 +162,9 @@ static const struct metric_row metric_rows[] = {
     {.section = "Errorstats",
      .place = 10,
      .name = "errorstat_<code>",
+     .measure = METRIC_FAMILIES,
      .print_lines = print_error_stats,
+     .families = error_families,
      .help = "Error replies by their code."},
 };
 

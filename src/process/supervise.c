@@ -140,6 +140,7 @@ static const struct metric_row metric_rows[] = {
     {.section = "Server",
      .place = 130,
      .name = "process_supervised",
+     .measure = METRIC_LABEL,
      .type = METRIC_FUNCTION,
      .print = print_supervisor,
      .help = "The supervisor that is told of the state: systemd, upstart or no."},

@@ -210,30 +210,31 @@ static void print_left(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%" PRId64, seconds_left());
 }
 
-#define WHILE_LOADING(p, n, t, var, fn, h)                                                   \
-    {                                                                                        \
-        .section = "Persistence", .place = (p), .name = (n), .type = (t), .variable = (var), \
-        .print = (fn), .present = loading_is_under_way, .help = (h)                          \
+#define WHILE_LOADING(p, n, m, t, var, fn, h)                                             \
+    {                                                                                     \
+        .section = "Persistence", .place = (p), .name = (n), .measure = (m), .type = (t), \
+        .variable = (var), .print = (fn), .present = loading_is_under_way, .help = (h)    \
     }
 
 static const struct metric_row metric_rows[] = {
     {.section = "Persistence",
      .place = 10,
      .name = "loading",
+     .measure = METRIC_GAUGE,
      .type = METRIC_FUNCTION,
      .print = print_loading,
      .help = "1 while a snapshot or log is loaded."},
-    WHILE_LOADING(910, "loading_start_time", METRIC_INT64, &load.begun_sec, NULL,
+    WHILE_LOADING(910, "loading_start_time", METRIC_SECONDS, METRIC_INT64, &load.begun_sec, NULL,
                   "While loading: when it began, as Unix time."),
-    WHILE_LOADING(920, "loading_total_bytes", METRIC_UINT64, &load.total, NULL,
+    WHILE_LOADING(920, "loading_total_bytes", METRIC_BYTES, METRIC_UINT64, &load.total, NULL,
                   "While loading: bytes of the file; 0: not known."),
-    WHILE_LOADING(930, "loading_rdb_used_mem", METRIC_UINT64, &load.memory, NULL,
+    WHILE_LOADING(930, "loading_rdb_used_mem", METRIC_BYTES, METRIC_UINT64, &load.memory, NULL,
                   "While loading: bytes of memory that the data took when the file was written."),
-    WHILE_LOADING(940, "loading_loaded_bytes", METRIC_UINT64, &load.done, NULL,
+    WHILE_LOADING(940, "loading_loaded_bytes", METRIC_BYTES, METRIC_UINT64, &load.done, NULL,
                   "While loading: bytes that are loaded."),
-    WHILE_LOADING(950, "loading_loaded_perc", METRIC_FUNCTION, NULL, print_share,
+    WHILE_LOADING(950, "loading_loaded_perc", METRIC_PERCENT, METRIC_FUNCTION, NULL, print_share,
                   "While loading: the share that is loaded, in percent."),
-    WHILE_LOADING(960, "loading_eta_seconds", METRIC_FUNCTION, NULL, print_left,
+    WHILE_LOADING(960, "loading_eta_seconds", METRIC_SECONDS, METRIC_FUNCTION, NULL, print_left,
                   "While loading: estimated seconds that are left, at the rate so far."),
 };
 

@@ -38,6 +38,7 @@ static const struct metric_row metric_rows[] = {
     {.section = "Stats",
      .place = 340,
      .name = "dump_payload_sanitizations",
+     .measure = METRIC_COUNTER,
      .type = METRIC_UINT64,
      .variable = &sanitizations,
      .reset = true,

@@ -259,7 +259,7 @@ static void print_state(const struct metric_row *row, struct buffer *out) {
 }
 
 static const struct metric_row metric_rows[] = {
-    METRIC_PRINT("Replication", 50, "master_failover_state", print_state,
+    METRIC_PRINT("Replication", 50, "master_failover_state", METRIC_LABEL, print_state,
                  "no-failover; waiting-for-sync: until a replica has all; failover-in-progress: "
                  "until it has taken over."),
 };

@@ -514,6 +514,7 @@ static const struct metric_row metric_rows[] = {
     {.section = "Stats",
      .place = 90,
      .name = "sync_full",
+     .measure = METRIC_COUNTER,
      .type = METRIC_UINT64,
      .variable = &full_syncs,
      .reset = true,

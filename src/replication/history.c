@@ -180,23 +180,23 @@ static void print_backlog_memory(const struct metric_row *row, struct buffer *ou
 }
 
 static const struct metric_row metric_rows[] = {
-    METRIC_PRINT("Replication", 60, "master_replid", print_id,
+    METRIC_PRINT("Replication", 60, "master_replid", METRIC_LABEL, print_id,
                  "The replication id, which names the history of this data."),
-    METRIC_PRINT("Replication", 70, "master_replid2", print_second_id,
+    METRIC_PRINT("Replication", 70, "master_replid2", METRIC_INFO_ONLY, print_second_id,
                  "The replication id before the present one; zeros: none."),
-    METRIC_PRINT("Replication", 80, "master_repl_offset", print_history_place,
+    METRIC_PRINT("Replication", 80, "master_repl_offset", METRIC_GAUGE, print_history_place,
                  "The replication offset: bytes of this history's stream so far."),
-    METRIC_NUMBER("Replication", 90, "second_repl_offset", &second_end,
+    METRIC_NUMBER("Replication", 90, "second_repl_offset", METRIC_GAUGE, &second_end,
                   "Up to this offset master_replid2 names the same history; -1: none."),
-    METRIC_PRINT("Replication", 100, "repl_backlog_active", print_active,
+    METRIC_PRINT("Replication", 100, "repl_backlog_active", METRIC_GAUGE, print_active,
                  "1 while the stream's last bytes are kept."),
-    METRIC_PRINT("Replication", 110, "repl_backlog_size", print_size,
+    METRIC_PRINT("Replication", 110, "repl_backlog_size", METRIC_BYTES, print_size,
                  "The option repl-backlog-size."),
-    METRIC_PRINT("Replication", 120, "repl_backlog_first_byte_offset", print_first,
+    METRIC_PRINT("Replication", 120, "repl_backlog_first_byte_offset", METRIC_GAUGE, print_first,
                  "The first byte that is kept, counted from 1; 0: none."),
-    METRIC_PRINT("Replication", 130, "repl_backlog_histlen", print_length,
+    METRIC_PRINT("Replication", 130, "repl_backlog_histlen", METRIC_BYTES, print_length,
                  "How many bytes the backlog keeps."),
-    METRIC_PRINT("Memory", 340, "mem_replication_backlog", print_backlog_memory,
+    METRIC_PRINT("Memory", 340, "mem_replication_backlog", METRIC_BYTES, print_backlog_memory,
                  "Bytes of memory that the backlog takes."),
 };
 

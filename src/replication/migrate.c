@@ -462,7 +462,7 @@ static void print_kept(const struct metric_row *row, struct buffer *out) {
 }
 
 static const struct metric_row metric_rows[] = {
-    METRIC_PRINT("Stats", 230, "migrate_cached_sockets", print_kept,
+    METRIC_PRINT("Stats", 230, "migrate_cached_sockets", METRIC_GAUGE, print_kept,
                  "Connections that MIGRATE keeps for the next one."),
 };
 

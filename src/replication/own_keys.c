@@ -147,7 +147,7 @@ static void print_own_keys(const struct metric_row *row, struct buffer *out) {
 }
 
 static const struct metric_row metric_rows[] = {
-    METRIC_PRINT("Stats", 240, "slave_expires_tracked_keys", print_own_keys,
+    METRIC_PRINT("Stats", 240, "slave_expires_tracked_keys", METRIC_GAUGE, print_own_keys,
                  "Keys with a deadline that clients of this writable replica have made."),
 };
 

@@ -491,6 +491,49 @@ static void print_replicas(const struct metric_row *row, struct buffer *out) {
     }
 }
 
+enum replica_figure { FIGURE_OFFSET, FIGURE_LAG, FIGURE_ONLINE };
+static const enum replica_figure offset_figure = FIGURE_OFFSET, lag_figure = FIGURE_LAG,
+                                 online_figure = FIGURE_ONLINE;
+
+static const struct replica *replica_shown_at(size_t index) {
+    LIST_FOR_EACH (link, following, replica_list()) {
+        const struct replica *r = LIST_ENTRY(link, struct replica, link);
+        if (!(r->client->flags & CLIENT_CLOSING) && !index--) return r;
+    }
+    return NULL;
+}
+
+static uint64_t figure_of_replica(const struct replica *r, enum replica_figure figure) {
+    bool online = r->state == REPLICA_ONLINE;
+    if (figure == FIGURE_OFFSET) return r->acknowledged < 0 ? 0 : (uint64_t)r->acknowledged;
+    if (figure == FIGURE_ONLINE) return online;
+    return online ? (uint64_t)(clock_monotonic_sec() - r->heard_sec) : 0;
+}
+
+static enum metric_presence sample_replica(const struct metric_family *family, size_t index,
+                                           struct metric_sample *s) {
+    const struct replica *r = replica_shown_at(index);
+    if (!r) return METRIC_END;
+    struct buffer address = {.class = MEMORY_OTHER};
+    replica_append_address(r, &address);
+    int used = snprintf(s->text, sizeof(s->text), "%zu", index) + 1;
+    snprintf(s->text + used, sizeof(s->text) - (size_t)used, "%.*s:%d", (int)address.length,
+             address.length ? address.bytes : "", r->port);
+    buffer_free(&address);
+    s->labels[0] = (struct metric_label){"replica", slice_of(s->text)};
+    s->labels[1] = (struct metric_label){"address", slice_of(s->text + used)};
+    s->value = figure_of_replica(r, *(const enum replica_figure *)family->context);
+    return METRIC_PRESENT;
+}
+static const struct metric_family replica_families[] = {
+    {"replica_offset", METRIC_GAUGE, "The offset that each replica has acknowledged.",
+     sample_replica, &offset_figure},
+    {"replica_lag", METRIC_SECONDS, "Seconds since each replica was last heard of.", sample_replica,
+     &lag_figure},
+    {"replica_online", METRIC_GAUGE, "1 for each replica that is sent the stream, 0 before.",
+     sample_replica, &online_figure},
+    {0}};
+
 static void print_replica_count(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%zu", replica_count());
 }
@@ -509,11 +552,12 @@ static void print_replica_memory(const struct metric_row *row, struct buffer *ou
 }
 
 static const struct metric_row metric_rows[] = {
-    METRIC_PRINT("Replication", 20, "connected_slaves", print_replica_count,
+    METRIC_PRINT("Replication", 20, "connected_slaves", METRIC_GAUGE, print_replica_count,
                  "Replicas of this server."),
     {.section = "Replication",
      .place = 30,
      .name = "min_slaves_good_slaves",
+     .measure = METRIC_GAUGE,
      .type = METRIC_FUNCTION,
      .print = print_good,
      .present = counts_good,
@@ -521,11 +565,14 @@ static const struct metric_row metric_rows[] = {
     {.section = "Replication",
      .place = 40,
      .name = "slave<number>",
+     .measure = METRIC_FAMILIES,
      .print_lines = print_replicas,
+     .families = replica_families,
      .help = "Each replica: its address, state, offset, and seconds since it was last heard of."},
     {.section = "Stats",
      .place = 100,
      .name = "sync_partial_ok",
+     .measure = METRIC_COUNTER,
      .type = METRIC_UINT64,
      .variable = &partial_syncs,
      .reset = true,
@@ -533,11 +580,12 @@ static const struct metric_row metric_rows[] = {
     {.section = "Stats",
      .place = 110,
      .name = "sync_partial_err",
+     .measure = METRIC_COUNTER,
      .type = METRIC_UINT64,
      .variable = &partial_syncs_refused,
      .reset = true,
      .help = "Replicas that asked to continue, but needed a copy."},
-    METRIC_PRINT("Memory", 350, "mem_clients_slaves", print_replica_memory,
+    METRIC_PRINT("Memory", 350, "mem_clients_slaves", METRIC_BYTES, print_replica_memory,
                  "Bytes of replicas' connections, and bytes kept for them beyond the backlog."),
 };
 

@@ -478,23 +478,23 @@ static void print_heard(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%" PRId64, clock_monotonic_sec() - copy.heard_sec);
 }
 
-#define WHILE_RECEIVING(p, n, t, var, fn, h)                                                 \
-    {                                                                                        \
-        .section = "Replication", .place = (p), .name = (n), .type = (t), .variable = (var), \
-        .print = (fn), .present = is_shown, .help = (h)                                      \
+#define WHILE_RECEIVING(p, n, m, t, var, fn, h)                                           \
+    {                                                                                     \
+        .section = "Replication", .place = (p), .name = (n), .measure = (m), .type = (t), \
+        .variable = (var), .print = (fn), .present = is_shown, .help = (h)                \
     }
 
 static const struct metric_row metric_rows[] = {
-    WHILE_RECEIVING(17, "master_sync_total_bytes", METRIC_FUNCTION, NULL, print_total,
+    WHILE_RECEIVING(17, "master_sync_total_bytes", METRIC_BYTES, METRIC_FUNCTION, NULL, print_total,
                     "While a copy is received: its bytes; 0: not known."),
-    WHILE_RECEIVING(17, "master_sync_read_bytes", METRIC_UINT64, &copy.received, NULL,
+    WHILE_RECEIVING(17, "master_sync_read_bytes", METRIC_BYTES, METRIC_UINT64, &copy.received, NULL,
                     "While a copy is received: bytes that have come."),
-    WHILE_RECEIVING(17, "master_sync_left_bytes", METRIC_FUNCTION, NULL, print_left,
+    WHILE_RECEIVING(17, "master_sync_left_bytes", METRIC_BYTES, METRIC_FUNCTION, NULL, print_left,
                     "While a copy is received: bytes that are still to come."),
-    WHILE_RECEIVING(17, "master_sync_perc", METRIC_FUNCTION, NULL, print_share,
+    WHILE_RECEIVING(17, "master_sync_perc", METRIC_PERCENT, METRIC_FUNCTION, NULL, print_share,
                     "While a copy is received: the share that has come, in percent."),
-    WHILE_RECEIVING(17, "master_sync_last_io_seconds_ago", METRIC_FUNCTION, NULL, print_heard,
-                    "While a copy is received: seconds since its last bytes came."),
+    WHILE_RECEIVING(17, "master_sync_last_io_seconds_ago", METRIC_SECONDS, METRIC_FUNCTION, NULL,
+                    print_heard, "While a copy is received: seconds since its last bytes came."),
 };
 
 void receive_register(void) {

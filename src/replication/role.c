@@ -296,40 +296,42 @@ static void print_announced(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%d", announced);
 }
 
-#define OF_REPLICA(p, n, fn, if_, h)                                                  \
-    {                                                                                 \
-        .section = "Replication", .place = (p), .name = (n), .type = METRIC_FUNCTION, \
-        .print = (fn), .present = (if_), .help = (h)                                  \
+#define OF_REPLICA(p, n, m, fn, if_, h)                                       \
+    {                                                                         \
+        .section = "Replication", .place = (p), .name = (n), .measure = (m),  \
+        .type = METRIC_FUNCTION, .print = (fn), .present = (if_), .help = (h) \
     }
 
 static const struct metric_row metric_rows[] = {
-    METRIC_PRINT("Replication", 10, "role", print_role, "master, or slave: a replica."),
-    OF_REPLICA(11, "master_host", print_host, link_is_replica,
+    METRIC_PRINT("Replication", 10, "role", METRIC_LABEL, print_role,
+                 "master, or slave: a replica."),
+    OF_REPLICA(11, "master_host", METRIC_LABEL, print_host, link_is_replica,
                "On a replica: the host of its primary."),
-    OF_REPLICA(12, "master_port", print_port, link_is_replica,
+    OF_REPLICA(12, "master_port", METRIC_LABEL, print_port, link_is_replica,
                "On a replica: the port of its primary."),
-    OF_REPLICA(13, "master_link_status", print_status, link_is_replica,
+    OF_REPLICA(13, "master_link_status", METRIC_STATE, print_status, link_is_replica,
                "up while the primary's stream is received."),
-    OF_REPLICA(14, "master_last_io_seconds_ago", print_silent, link_is_replica,
+    OF_REPLICA(14, "master_last_io_seconds_ago", METRIC_SECONDS, print_silent, link_is_replica,
                "Seconds since the primary was last heard of; -1: no link."),
-    OF_REPLICA(15, "master_sync_in_progress", print_receives, link_is_replica,
+    OF_REPLICA(15, "master_sync_in_progress", METRIC_GAUGE, print_receives, link_is_replica,
                "1 while a full copy is received."),
-    OF_REPLICA(16, "slave_read_repl_offset", print_read_place, link_is_replica,
+    OF_REPLICA(16, "slave_read_repl_offset", METRIC_GAUGE, print_read_place, link_is_replica,
                "The offset up to which the primary's stream was received, applied or not."),
-    OF_REPLICA(16, "slave_repl_offset", print_place, link_is_replica,
+    OF_REPLICA(16, "slave_repl_offset", METRIC_GAUGE, print_place, link_is_replica,
                "The offset up to which the primary's stream is applied."),
-    OF_REPLICA(18, "master_link_down_since_seconds", print_down, link_is_down,
+    OF_REPLICA(18, "master_link_down_since_seconds", METRIC_SECONDS, print_down, link_is_down,
                "Seconds since the link was lost; -1: there was none."),
     {.section = "Replication",
      .place = 19,
      .name = "slave_priority",
+     .measure = METRIC_GAUGE,
      .type = METRIC_INT64,
      .variable = &priority,
      .present = link_is_replica,
      .help = "The option replica-priority."},
-    OF_REPLICA(19, "slave_read_only", print_read_only, link_is_replica,
+    OF_REPLICA(19, "slave_read_only", METRIC_GAUGE, print_read_only, link_is_replica,
                "The option replica-read-only."),
-    OF_REPLICA(19, "replica_announced", print_announced, link_is_replica,
+    OF_REPLICA(19, "replica_announced", METRIC_GAUGE, print_announced, link_is_replica,
                "The option replica-announced."),
 };
 

@@ -24,6 +24,7 @@ struct request;
 struct command_times {
     uint64_t inside[COMMAND_TIMES_BUCKETS];
     uint64_t felt[COMMAND_TIMES_BUCKETS];
+    uint64_t felt_nsec; /* sum */
 };
 
 /* The bucket of a time; a negative one counts as 0. A time of exactly 2^i us may be in the next

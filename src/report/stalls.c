@@ -45,9 +45,14 @@ static const struct option_row option_rows[] = {
 
 /* ---- INFO latencystats ---- */
 
-static void print_causes(const struct metric_row *row, struct buffer *out) {
+/* Gives the cause that runs its sum up to now. */
+static void note_running_cause(void) {
     int64_t now = clock_monotonic_nsec();
-    cause_leave(cause_enter(&cause_other, now), now); /* brings the running cause's sum up to now */
+    cause_leave(cause_enter(&cause_other, now), now);
+}
+
+static void print_causes(const struct metric_row *row, struct buffer *out) {
+    note_running_cause();
     for (unsigned i = 0; i < cause_count(); i++)
         buffer_printf(out, "main_thread_%s_usec:%" PRIu64 "\r\n", cause_at(i)->name,
                       cause_nsec(cause_at(i)) / NSEC_PER_USEC);
@@ -71,17 +76,34 @@ static void print_run_delay(const struct metric_row *row, struct buffer *out) {
     print_usec(out, (uint64_t)attribution_run_delay_nsec());
 }
 
+static enum metric_presence sample_cause(const struct metric_family *family, size_t index,
+                                         struct metric_sample *s) {
+    if (index >= cause_count()) return METRIC_END;
+    if (!index) note_running_cause();
+    const struct cause *cause = cause_at((unsigned)index);
+    s->labels[0] = (struct metric_label){"cause", slice_of(cause->name)};
+    s->value = cause_nsec(cause) / NSEC_PER_USEC;
+    return METRIC_PRESENT;
+}
+static const struct metric_family cause_families[] = {
+    {"main_thread", METRIC_COUNTER_USEC,
+     "Wall time of the thread that runs commands, by what it was for.", sample_cause},
+    {0}};
+
 static const struct metric_row metric_rows[] = {
     {.section = "Latencystats",
      .place = 10,
      .name = "main_thread_<cause>_usec",
+     .measure = METRIC_FAMILIES,
      .print_lines = print_causes,
+     .families = cause_families,
      .help = "Wall time of the thread that runs commands, by what it was for; together all its "
              "time since CONFIG RESETSTAT. Causes: other, commands, eviction, expiry, freeing, "
              "tables, persistence, fork, io, idle."},
     {.section = "Latencystats",
      .place = 20,
      .name = "main_thread_off_cpu_usec",
+     .measure = METRIC_COUNTER_USEC,
      .type = METRIC_FUNCTION,
      .print = print_off_cpu,
      .help = "Of that, all but idle: time in which the thread did not run. Needs "
@@ -89,18 +111,21 @@ static const struct metric_row metric_rows[] = {
     {.section = "Latencystats",
      .place = 30,
      .name = "main_thread_off_cpu_turn_usec_max",
+     .measure = METRIC_USEC,
      .type = METRIC_FUNCTION,
      .print = print_off_cpu_maximum,
      .help = "The most of it in one turn of the event loop."},
     {.section = "Latencystats",
      .place = 40,
      .name = "main_thread_off_cpu_unclaimed_usec",
+     .measure = METRIC_COUNTER_USEC,
      .type = METRIC_FUNCTION,
      .print = print_off_cpu_unclaimed,
      .help = "The part of it that no slow command accounts for: see the latency event off-cpu."},
     {.section = "Latencystats",
      .place = 50,
      .name = "main_thread_run_delay_usec",
+     .measure = METRIC_COUNTER_USEC,
      .type = METRIC_FUNCTION,
      .print = print_run_delay,
      .present = has_run_delay,

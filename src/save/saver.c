@@ -316,15 +316,16 @@ static void print_total(const struct metric_row *row, struct buffer *out) {
 }
 
 static const struct metric_row metric_rows[] = {
-    METRIC_PRINT("Persistence", 40, "current_fork_perc", print_percent,
+    METRIC_PRINT("Persistence", 40, "current_fork_perc", METRIC_PERCENT, print_percent,
                  "Progress of the save under way, in percent of its keys."),
-    METRIC_PRINT("Persistence", 50, "current_save_keys_processed", print_done,
+    METRIC_PRINT("Persistence", 50, "current_save_keys_processed", METRIC_GAUGE, print_done,
                  "Keys that the save under way has saved."),
-    METRIC_PRINT("Persistence", 60, "current_save_keys_total", print_total,
+    METRIC_PRINT("Persistence", 60, "current_save_keys_total", METRIC_GAUGE, print_total,
                  "Keys that there were when the save under way began."),
     {.section = "Persistence",
      .place = 138,
      .name = "walk_saves_shared",
+     .measure = METRIC_COUNTER,
      .type = METRIC_UINT64,
      .variable = &joined,
      .reset = true,

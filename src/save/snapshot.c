@@ -460,20 +460,20 @@ static void print_current(const struct metric_row *row, struct buffer *out) {
 }
 
 static const struct metric_row metric_rows[] = {
-    METRIC_PRINT("Persistence", 70, "rdb_changes_since_last_save", print_changes,
+    METRIC_PRINT("Persistence", 70, "rdb_changes_since_last_save", METRIC_GAUGE, print_changes,
                  "Changes since the last good snapshot."),
-    METRIC_PRINT("Persistence", 80, "rdb_bgsave_in_progress", print_in_progress,
+    METRIC_PRINT("Persistence", 80, "rdb_bgsave_in_progress", METRIC_GAUGE, print_in_progress,
                  "Whether a snapshot is saved in the background."),
-    METRIC_NUMBER("Persistence", 90, "rdb_last_save_time", &state.last_good_sec,
+    METRIC_NUMBER("Persistence", 90, "rdb_last_save_time", METRIC_SECONDS, &state.last_good_sec,
                   "When the last good snapshot was saved, or the server started."),
-    METRIC_PRINT("Persistence", 100, "rdb_last_bgsave_status", print_status,
+    METRIC_PRINT("Persistence", 100, "rdb_last_bgsave_status", METRIC_STATE, print_status,
                  "ok, or err after a snapshot that failed."),
-    METRIC_NUMBER("Persistence", 110, "rdb_last_bgsave_time_sec", &state.took_sec,
+    METRIC_NUMBER("Persistence", 110, "rdb_last_bgsave_time_sec", METRIC_SECONDS, &state.took_sec,
                   "Seconds that the last save in the background took; -1: there was none."),
-    METRIC_PRINT("Persistence", 120, "rdb_current_bgsave_time_sec", print_current,
+    METRIC_PRINT("Persistence", 120, "rdb_current_bgsave_time_sec", METRIC_SECONDS, print_current,
                  "Seconds since the present save in the background began; -1: none."),
     METRIC_NUMBER(
-        "Persistence", 130, "rdb_last_cow_size", &state.cow_bytes,
+        "Persistence", 130, "rdb_last_cow_size", METRIC_BYTES, &state.cow_bytes,
         "Bytes of pages that were copied because they changed while the last child saved."),
 };
 

@@ -780,26 +780,28 @@ static void print_rushed(const struct metric_row *row, struct buffer *out) {
 }
 
 static const struct metric_row metric_rows[] = {
-    METRIC_PRINT("Persistence", 132, "walk_waiting_bytes", print_waiting,
+    METRIC_PRINT("Persistence", 132, "walk_waiting_bytes", METRIC_BYTES, print_waiting,
                  "Bytes that a save by walk has copied and not written yet."),
     {.section = "Persistence",
      .place = 133,
      .name = "walk_copied_bytes",
+     .measure = METRIC_COUNTER_BYTES,
      .type = METRIC_UINT64,
      .variable = &copied_bytes,
      .reset = true,
      .help = "Bytes that saves by walk have copied."},
-    METRIC_PRINT("Persistence", 134, "walk_main_thread_usec", print_usec,
+    METRIC_PRINT("Persistence", 134, "walk_main_thread_usec", METRIC_COUNTER_USEC, print_usec,
                  "Microseconds of the main thread that saves by walk took, without those for keys "
                  "that were about to change."),
-    METRIC_PRINT("Persistence", 135, "walk_keys_ahead", print_ahead,
+    METRIC_PRINT("Persistence", 135, "walk_keys_ahead", METRIC_GAUGE, print_ahead,
                  "Keys that the last save by walk copied because they were about to change."),
-    METRIC_PRINT("Persistence", 136, "walk_values_rushed", print_rushed,
+    METRIC_PRINT("Persistence", 136, "walk_values_rushed", METRIC_GAUGE, print_rushed,
                  "Large values that the last save by walk copied at once because they were about "
                  "to change."),
     {.section = "Persistence",
      .place = 137,
      .name = "walk_writers_held",
+     .measure = METRIC_COUNTER,
      .type = METRIC_UINT64,
      .variable = &writers_held,
      .reset = true,

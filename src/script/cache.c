@@ -46,10 +46,11 @@ static void print_bytes_human(const struct metric_row *row, struct buffer *out) 
 }
 
 static const struct metric_row metric_rows[] = {
-    METRIC_PRINT("Memory", 190, "used_memory_scripts", print_bytes, "Bytes of cached scripts."),
-    METRIC_PRINT("Memory", 200, "used_memory_scripts_human", print_bytes_human,
+    METRIC_PRINT("Memory", 190, "used_memory_scripts", METRIC_BYTES, print_bytes,
+                 "Bytes of cached scripts."),
+    METRIC_PRINT("Memory", 200, "used_memory_scripts_human", METRIC_INFO_ONLY, print_bytes_human,
                  "The same, with a unit."),
-    METRIC_PRINT("Memory", 210, "number_of_cached_scripts", print_count,
+    METRIC_PRINT("Memory", 210, "number_of_cached_scripts", METRIC_GAUGE, print_count,
                  "Scripts that EVALSHA finds."),
 };
 

@@ -28,6 +28,7 @@
 #include "command/command.h"
 #include "io/affinity.h"
 #include "io/file.h"
+#include "metric/exposition.h"
 #include "metric/metric.h"
 #include "net/listen.h"
 #include "option/option.h"
@@ -291,6 +292,8 @@ static const struct usage_row {
      option_write_reference},
     {{"--describe-metrics", NULL, NULL, "print the reference of INFO fields"},
      metric_write_reference},
+    {{"--describe-scrape", NULL, NULL, "print the reference of scraped metrics"},
+     exposition_write_reference},
     {{"--describe-commands", NULL, NULL, "print the reference of commands"}, describe_commands},
     {{"--describe-man", NULL, NULL, "print the manual page"}, write_manual},
 };

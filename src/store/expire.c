@@ -157,38 +157,58 @@ static void print_lag_max(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%llu", (unsigned long long)keyspace_expiry_lag()->maximum_usec);
 }
 
+static enum metric_presence sample_lag(const struct metric_family *family, size_t index,
+                                       struct metric_sample *s) {
+    if (index) return METRIC_END;
+    metric_sample_histogram(s, keyspace_expiry_lag());
+    return METRIC_PRESENT;
+}
+static const struct metric_family lag_families[] = {
+    {"expire_lag", METRIC_HISTOGRAM_USEC, "Time from a key's deadline to its deletion.",
+     sample_lag},
+    {0}};
+
 static void reset_cycle(void) { cycle_nsec = 0; }
 
 static const struct metric_row metric_rows[] = {
     METRIC_PRINT(
-        "Stats", 130, "expired_stale_perc", print_stale_percentage,
+        "Stats", 130, "expired_stale_perc", METRIC_PERCENT, print_stale_percentage,
         "Share of the keys with a deadline that are due and not yet deleted, in percent; a "
         "running estimate under active-expire-algorithm sampling."),
     {.section = "Stats",
      .place = 140,
      .name = "expired_time_cap_reached_count",
+     .measure = METRIC_COUNTER,
      .type = METRIC_UINT64,
      .variable = &cut_short,
      .reset = true,
      .help = "Slices and cycles of active expiry that ended for their time limit."},
-    METRIC_PRINT("Stats", 150, "expire_cycle_cpu_milliseconds", print_cycle_msec,
-                 "Time spent in active expiry."),
-    METRIC_PRINT("Stats", 1010, "expire_due_backlog", print_backlog,
+    METRIC_PRINT("Stats", 150, "expire_cycle_cpu_milliseconds", METRIC_COUNTER_MSEC,
+                 print_cycle_msec, "Time spent in active expiry."),
+    METRIC_PRINT("Stats", 1010, "expire_due_backlog", METRIC_GAUGE, print_backlog,
                  "Keys that are due and not yet deleted; estimated under active-expire-algorithm "
                  "sampling."),
     {.section = "Stats",
      .place = 1011,
      .name = "expire_examined_total",
+     .measure = METRIC_COUNTER,
      .type = METRIC_UINT64,
      .variable = &examined,
      .reset = true,
      .help = "Keys that active expiry looked at: no more than it deleted, under deadline."},
-    METRIC_PRINT_OF(
-        "Stats", 1012, "expire_lag_usec_p50", print_lag, &median,
-        "Time from deadline to deletion: half of the keys took no longer (a power of two)."),
-    METRIC_PRINT_OF("Stats", 1013, "expire_lag_usec_p99", print_lag, &percentile_99,
-                    "The same for 99 percent of the keys."),
-    METRIC_PRINT("Stats", 1014, "expire_lag_usec_max", print_lag_max, "The longest such time."),
+    {.section = "Stats",
+     .place = 1012,
+     .name = "expire_lag_usec_p50",
+     .measure = METRIC_FAMILIES,
+     .type = METRIC_FUNCTION,
+     .print = print_lag,
+     .context = &median,
+     .families = lag_families,
+     .help = "Time from deadline to deletion: half of the keys took no longer (a power of two)."},
+    METRIC_PRINT_OF("Stats", 1013, "expire_lag_usec_p99", METRIC_INFO_ONLY, print_lag,
+                    &percentile_99, "The same for 99 percent of the keys."),
+    METRIC_PRINT("Stats", 1014, "expire_lag_usec_max", METRIC_USEC, print_lag_max,
+                 "The longest such time."),
 };
 
 void expire_register(void) {

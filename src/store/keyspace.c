@@ -163,6 +163,38 @@ static void print_databases(const struct metric_row *row, struct buffer *out) {
     }
 }
 
+struct database_figure {
+    uint64_t (*of)(struct keyspace *ks);
+};
+static uint64_t figure_keys(struct keyspace *ks) { return keyspace_count(ks); }
+static uint64_t figure_volatile(struct keyspace *ks) { return keyspace_count_volatile(ks); }
+static uint64_t figure_ttl(struct keyspace *ks) {
+    int64_t msec = keyspace_average_ttl_msec(ks);
+    return msec > 0 ? (uint64_t)msec : 0;
+}
+static const struct database_figure keys_figure = {figure_keys},
+                                    volatile_figure = {figure_volatile}, ttl_figure = {figure_ttl};
+
+static enum metric_presence sample_database(const struct metric_family *family, size_t index,
+                                            struct metric_sample *s) {
+    const struct database_figure *figure = family->context;
+    if (!databases || index >= (size_t)databases_wanted) return METRIC_END;
+    struct keyspace *ks = &databases[index];
+    if (!keyspace_count(ks)) return METRIC_ABSENT;
+    s->labels[0] = (struct metric_label){
+        "db", {s->text, (size_t)snprintf(s->text, sizeof(s->text), "db%zu", index)}};
+    s->value = figure->of(ks);
+    return METRIC_PRESENT;
+}
+static const struct metric_family database_families[] = {
+    {"db_keys", METRIC_GAUGE, "Keys of each database that is not empty.", sample_database,
+     &keys_figure},
+    {"db_keys_expiring", METRIC_GAUGE, "Keys with a deadline of each database that is not empty.",
+     sample_database, &volatile_figure},
+    {"db_avg_ttl", METRIC_MSEC, "Mean time to live of those keys; 0: not known.", sample_database,
+     &ttl_figure},
+    {0}};
+
 static void print_table_bytes(const struct metric_row *row, struct buffer *out) {
     size_t bytes = 0;
     for (int i = 0; databases && i < databases_wanted; i++)
@@ -178,6 +210,7 @@ static const struct metric_row metric_rows[] = {
     {.section = "Stats",
      .place = 120,
      .name = "expired_keys",
+     .measure = METRIC_COUNTER,
      .type = METRIC_UINT64,
      .variable = &expired,
      .reset = true,
@@ -185,6 +218,7 @@ static const struct metric_row metric_rows[] = {
     {.section = "Stats",
      .place = 170,
      .name = "keyspace_hits",
+     .measure = METRIC_COUNTER,
      .type = METRIC_UINT64,
      .variable = &hits,
      .reset = true,
@@ -192,6 +226,7 @@ static const struct metric_row metric_rows[] = {
     {.section = "Stats",
      .place = 180,
      .name = "keyspace_misses",
+     .measure = METRIC_COUNTER,
      .type = METRIC_UINT64,
      .variable = &misses,
      .reset = true,
@@ -199,19 +234,23 @@ static const struct metric_row metric_rows[] = {
     {.section = "Memory",
      .place = 1320,
      .name = "mem_overhead_hashtables",
+     .measure = METRIC_BYTES,
      .type = METRIC_FUNCTION,
      .print = print_table_bytes,
      .help = "Bytes of the databases' hash tables, without the keys."},
     {.section = "Memory",
      .place = 1330,
      .name = "hashtables_owing",
+     .measure = METRIC_GAUGE,
      .type = METRIC_FUNCTION,
      .print = print_owing,
      .help = "Hash tables that owe growing or shrinking."},
     {.section = "Keyspace",
      .place = 10,
      .name = "db<N>",
+     .measure = METRIC_FAMILIES,
      .print_lines = print_databases,
+     .families = database_families,
      .help = "Keys, keys with a deadline, and their mean time to live in ms, of each database that "
              "is not empty."},
 };

@@ -37,6 +37,7 @@ done <<END
 redis-server --describe-config-example redis.conf
 redis-server --describe-options docs/options.md
 redis-server --describe-metrics docs/info.md
+redis-server --describe-scrape docs/metrics-names.md
 redis-server --describe-commands docs/commands.md
 redis-server --describe-man docs/man/redis-server.1
 redis-server --check-rdb,--describe-man docs/man/redis-check-rdb.1

@@ -20,6 +20,7 @@ static const struct metric_row metric_rows[] = {
     {.section = "Stats",
      .place = 20,
      .name = "total_commands_processed",
+     .measure = METRIC_COUNTER,
      .type = METRIC_UINT64,
      .variable = &count,
      .reset = true,

@@ -11,6 +11,7 @@
  * a long command runs.
  */
 #include "server/shutdown.h"
+#include "scrape/scrape.h"
 
 #include "aof/aof.h"
 #include "base/log.h"
@@ -125,6 +126,7 @@ void shutdown_finish(void) {
     full_sync_stop();    /* a copy may have begun in the last turn */
     receive_stop();      /* half a copy is useless, and as large as the data */
     client_close_all();
+    scrape_close();
     free_keys_for_sanitizer();
     log_warning("%s is now ready to exit, bye bye...", mode_current()->product);
 }

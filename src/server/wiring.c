@@ -147,6 +147,7 @@
 #include "save/saver.h"
 #include "save/snapshot.h"
 #include "save/walk.h"
+#include "scrape/scrape.h"
 #include "script/commands.h"
 #include "script/debugger.h"
 #include "script/gates.h"
@@ -214,6 +215,7 @@ void (*const wiring_registrations[])(void) = {
     acl_log_register,
     acl_file_register,
     auth_register,
+    scrape_register,
     slowlog_register,
     trace_register,
     stalls_register,
@@ -417,9 +419,11 @@ static const struct child_observer process_child_observer = {.in_child = become_
 /* The order of what a fork causes: work that rests while the child lives; what the child closes;
  * its title. */
 static const struct child_observer *const child_observers[] = {
-    &effects_child_observer, &saving_child_observer, &listen_child_observer,
-    &client_child_observer,  &peer_child_observer,   &process_child_observer,
-    &cron_child_observer,    &saver_child_observer,  NULL};
+    &effects_child_observer, &saving_child_observer,
+    &listen_child_observer,  &client_child_observer,
+    &scrape_child_observer,  &peer_child_observer,
+    &process_child_observer, &cron_child_observer,
+    &saver_child_observer,   NULL};
 /* The fields that snapshots have besides keys, in the order of the file. */
 static const struct rdb_field *const snapshot_fields[] = {
     &saved_history_database, &saved_history_id, &saved_history_place, &saved_scripts, NULL};
@@ -486,6 +490,7 @@ static bool open_process(struct loop *loop) {
     signals_set_shutdown_observer(shutdown_on_signal);
     shutdown_open(loop);
     info_open(loop);
+    scrape_open(loop);
     stalls_open(loop);
     stack_trace_open(startup_executable(), process_running_function);
     crash_open(&process_crash_parts);

@@ -332,6 +332,10 @@ lab: all ## the field pathologies (SCENARIO=x or x/case, QUICK=1, BASELINE=path,
 lab-check: ## the load against a server that stalls on purpose (seconds)
 	CC="$(CC)" $(PYTHON) tests/measure/check.py
 
+.PHONY: experiment-check
+experiment-check: all ## redis-lab experiment on servers whose best value is known, and on equal ones (an hour)
+	$(PYTHON) tests/measure/experiments.py --bin $(abspath $(OUT)/bin) $(ARGS)
+
 fuzz: ## libFuzzer over tests/fuzz/fuzz_*.c (FUZZ=name picks one, FUZZ_SECONDS=60 each), coverage
 	@sh deps/install.sh --check fuzz
 	@$(MAKE) VARIANT=fuzz fuzzers

@@ -25,8 +25,11 @@
 #include "io/signals.h"
 #include "lab/experiment_blocks.h"
 #include "lab/experiment_check.h"
+#include "lab/experiment_load.h"
 #include "lab/experiment_options.h"
+#include "lab/experiment_page.h"
 #include "lab/experiment_report.h"
+#include "lab/experiment_traffic.h"
 #include "lab/experiment_watcher.h"
 
 static struct experiment_options options;
@@ -36,6 +39,8 @@ static struct experiment_limit limits[EXPERIMENT_STOPS_MAX];
 static struct experiment_watcher watcher;
 static struct experiment_server servers[2];
 static struct tool_connection other_login;
+static struct experiment_traffic *traffic[2];
+static struct experiment_load *load;
 static struct experiment_record record;
 static struct loop *loop;
 static atomic_int hung_up; /* SIGHUP has come */
@@ -101,6 +106,7 @@ static bool read_request(int count, char **words) {
         return false;
     }
     if (options.help) return true;
+    record.has_load = options.rate > 0;
     const char *goal_name = options.goal ? options.goal : "p99";
     int goal = experiment_figure_find(goal_name, strlen(goal_name), record.has_load);
     if (goal < 0) {
@@ -114,6 +120,11 @@ static bool read_request(int count, char **words) {
             return false;
     if (options.against && !take_other_address()) return false;
     if (!experiment_plan_init(&plan, &options, failure, sizeof(failure))) return false;
+    for (unsigned i = 0; record.has_load && i <= (options.against != NULL); i++) {
+        traffic[i] = experiment_traffic_create(&options, (uint64_t)options.seed + i, failure,
+                                               sizeof(failure));
+        if (!traffic[i]) return false;
+    }
     if (plan.arm_count >= 2) return true;
     snprintf(failure, sizeof(failure), "one combination alone is nothing to compare");
     return false;
@@ -127,6 +138,23 @@ static bool open_server(struct experiment_server *server, const struct tool_conn
     if (experiment_server_open(server, loop, login, options.resp3)) return true;
     snprintf(failure, sizeof(failure), "%.200s: %.300s", server->name, server->reason);
     return false;
+}
+
+/* Begins to send the load, where the options ask for one. */
+static bool start_load(void) {
+    struct experiment_load_settings settings = {
+        .servers = {&options.connection, &other_login},
+        .server_count = options.against ? 2 : 1,
+        .connections = (unsigned)options.clients,
+        .threads = (unsigned)options.threads,
+        .pipeline = (unsigned)options.pipeline,
+        .resp3 = options.resp3,
+    };
+    if (!record.has_load) return true;
+    for (unsigned i = 0; i < settings.server_count; i++)
+        settings.sources[i] = experiment_traffic_source(traffic[i]);
+    load = experiment_load_start(&settings, failure);
+    return load != NULL;
 }
 
 /* Reaches the servers, checks the plan, and hands the old values to the watcher. */
@@ -181,6 +209,7 @@ static void run_all_blocks(void) {
         .block_s = options.block_s,
         .settle_s = options.settle_s,
         .loop = loop,
+        .load = load,
         .watcher = watcher.pid ? &watcher : NULL,
         .interrupted = is_interrupted,
         .progress = isatty(STDERR_FILENO) ? show_blocks_done : NULL,
@@ -232,6 +261,11 @@ static bool write_reports(void) {
         snprintf(failure, sizeof(failure), "standard output: %s", strerror(errno));
         good = false;
     }
+    if (options.html) {
+        buffer_clear(&text);
+        experiment_page_write(&record, &text);
+        good = write_file(options.html, &text) && good;
+    }
     if (options.csv) {
         buffer_clear(&text);
         experiment_report_csv(&record, &text);
@@ -259,6 +293,7 @@ static int run_and_report(void) {
         record.seed >>= 33;
     }
     experiment_plan_draw(&plan, (unsigned)options.rounds, record.seed);
+    if (!start_load()) return complain_about(EXPERIMENT_EXIT_FAILED);
     announce_plan();
     run_all_blocks();
     bool is_back = put_back();
@@ -273,6 +308,8 @@ static int run_and_report(void) {
 }
 
 static void close_experiment(void) {
+    experiment_load_stop(load);
+    for (unsigned i = 0; i < 2; i++) experiment_traffic_free(traffic[i]);
     experiment_server_close(&servers[0]);
     experiment_server_close(&servers[1]);
     experiment_watcher_end(&watcher);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * One block after the other.
  *
- *     set | settle (watched, not counted) | begin: a reading | measure | end: a reading
+ *     set | settle (watched, not counted) | begin: a reading | measure | end: a reading, and
+ *     the load's requests that were due in the block are answered
  *
  * Invariants
  *  1. The limits are tested after each reading, in the pauses too, and while the server is silent.
@@ -13,10 +14,15 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "lab/experiment_load.h"
 #include "lab/experiment_watcher.h"
 
 /* The longest sleep between two looks at signals and limits. */
 #define LOOK_MSEC 50
+/* A server that leaves a block's requests unanswered for longer than this has failed. */
+#define ANSWERS_SECONDS 30
+/* A block in which more of the load than this was sent late, in percent, is marked. */
+#define LATE_PERCENT 1
 
 struct run {
     const struct experiment_blocks *b;
@@ -72,8 +78,9 @@ static void test_silence(struct run *run) {
     }
 }
 
-static void take_sampled(void *context, const double *values) {
+static void take_sampled(void *context, double *values) {
     struct run *run = context;
+    if (run->b->load) experiment_load_take_interval(run->b->load, values);
     experiment_record_add_sample(run->record, run_seconds(run), values);
     test_limits(run, values);
 }
@@ -89,6 +96,8 @@ static void look_around(struct run *run) {
     } else if (run->b->watcher && !experiment_watcher_lives(run->b->watcher)) {
         end_run(run, EXPERIMENT_FAILED, "the process that watches over the old values has ended");
     }
+    failure = run->b->load ? experiment_load_failure(run->b->load) : NULL;
+    if (failure) end_run(run, EXPERIMENT_FAILED, "the load: %.400s", failure);
     if (!run->over) test_silence(run);
 }
 
@@ -151,7 +160,22 @@ static void choose_server(struct run *run, bool is_other) {
     server->sampled = take_sampled;
     server->context = server->control.context = run;
     server->control.gives_up = is_run_over;
+    if (run->b->load) experiment_load_choose(run->b->load, is_other);
     experiment_server_observe(server);
+}
+
+/* Waits until the load's requests of the block are answered, and adds their figures. */
+static void end_load_block(struct run *run, struct experiment_block *block) {
+    double until_s = run_seconds(run) + ANSWERS_SECONDS;
+    while (!run->over && !experiment_load_block_is_over(run->b->load)) {
+        loop_turn(run->b->loop, 1);
+        look_around(run);
+        if (run_seconds(run) > until_s)
+            end_run(run, EXPERIMENT_FAILED, "requests of the load have no answer for %d s",
+                    ANSWERS_SECONDS);
+    }
+    experiment_load_take_block(run->b->load, block->values);
+    if (block->values[EXPERIMENT_LATE] > LATE_PERCENT) run->record->late_blocks++;
 }
 
 static void run_block(struct run *run, unsigned round, unsigned index) {
@@ -166,6 +190,7 @@ static void run_block(struct run *run, unsigned round, unsigned index) {
         return;
     }
     block.begin_s = run_seconds(run);
+    if (run->b->load) experiment_load_begin_block(run->b->load, run->b->block_s);
     if (run->b->each_block) send_each_block(run);
     pass_time(run, run->b->block_s);
     if (run->over || !experiment_server_end(run->server, block.values)) {
@@ -173,6 +198,8 @@ static void run_block(struct run *run, unsigned round, unsigned index) {
         return;
     }
     block.end_s = run_seconds(run);
+    if (run->b->load) end_load_block(run, &block);
+    if (run->over) return;
     *experiment_record_add_block(run->record) = block;
 }
 

@@ -9,6 +9,7 @@
 #include "lab/experiment_record.h"
 #include "lab/experiment_server.h"
 
+struct experiment_load;
 struct experiment_watcher;
 
 struct experiment_blocks {
@@ -21,6 +22,7 @@ struct experiment_blocks {
     const char *each_block; /* a command, or NULL */
     double block_s, settle_s;
     struct loop *loop;
+    struct experiment_load *load;       /* NULL = the tool sends no load */
     struct experiment_watcher *watcher; /* NULL = no option is set */
     /* Whether a signal asks for the end. */
     bool (*interrupted)(void);

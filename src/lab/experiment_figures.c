@@ -50,6 +50,9 @@ static const char *const less_is_better[] = {
     "evicted_clients_per_sec",
     "expire_lag_p99_usec",
     "walk_writers_held_per_sec",
+    "eviction_percent",
+    "expiry_percent",
+    "walk_percent",
 };
 static const char *const more_is_better[] = {"requests_per_sec", "ops_per_sec", "hit_percent"};
 

@@ -10,12 +10,19 @@
 /* A server answers INFO in some hundred microseconds: more often, and the watching shows. */
 #define INTERVAL_MSEC_LEAST 100
 #define INTERVAL_MSEC_MOST 10000
+#define RATE_MAX 100000000
+#define CLIENTS_MAX 100000
+#define THREADS_MAX 64
+#define PIPELINE_MAX 10000
+#define KEYSPACE_MAX INT64_C(1000000000000) /* twelve digits */
+#define VALUE_BYTES_MAX (INT64_C(64) * 1024 * 1024)
 
 #define TYPE struct experiment_options
 #define PLACE(field) TOOL_PLACE(TYPE, field)
 #define GROUP_COMPARED "What is compared"
 #define GROUP_BLOCKS "Blocks"
 #define GROUP_FIGURES "Figures"
+#define GROUP_LOAD "Load"
 #define GROUP_OUTPUT "Output"
 
 static bool take_experiment_uri(void *settings, const char *value, char *reason,
@@ -113,10 +120,61 @@ static const struct tool_option rows[] = {
      .number = PLACE(seed),
      .least = 1,
      .most = INT64_MAX},
+    {.name = "--rate",
+     .argument = "number",
+     .help = "Send so many requests a second, as an open loop: -t, or a command after all options, "
+             "says which. Without it nothing is sent, and the load is that of the server's own "
+             "clients.",
+     .group = GROUP_LOAD,
+     .number = PLACE(rate),
+     .least = 1,
+     .most = RATE_MAX},
+    {.name = "-t",
+     .argument = "tests",
+     .help = "Requests of these tests of redis-benchmark, which take turns: set,get.",
+     .group = GROUP_LOAD,
+     .text = PLACE(tests),
+     .completes = "ping set get incr lpush rpush lpop rpop sadd hset spop zadd zpopmin lrange "
+                  "mset"},
+    {.name = "-c",
+     .argument = "clients",
+     .help = "Parallel connections (50).",
+     .group = GROUP_LOAD,
+     .number = PLACE(clients),
+     .least = 1,
+     .most = CLIENTS_MAX},
+    {.name = "-r",
+     .argument = "keyspacelen",
+     .help = "Each __rand_int__ in a request becomes a random number of twelve digits below this.",
+     .group = GROUP_LOAD,
+     .number = PLACE(keyspace),
+     .most = KEYSPACE_MAX},
+    {.name = "-d",
+     .argument = "size",
+     .help = "Bytes of a value of SET and its like (3).",
+     .group = GROUP_LOAD,
+     .number = PLACE(value_bytes),
+     .least = 1,
+     .most = VALUE_BYTES_MAX},
+    {.name = "-P",
+     .argument = "numreq",
+     .help = "Requests sent at once on a connection (1).",
+     .group = GROUP_LOAD,
+     .number = PLACE(pipeline),
+     .least = 1,
+     .most = PIPELINE_MAX},
+    {.name = "--threads",
+     .argument = "num",
+     .help = "Threads that send the load (1).",
+     .group = GROUP_LOAD,
+     .number = PLACE(threads),
+     .least = 1,
+     .most = THREADS_MAX},
     {.name = "--goal",
      .argument = "figure",
-     .help = "The figure that decides which value is best: p50, p99, max (of the latency), or any "
-             "name that --json prints, such as hit_percent (p99).",
+     .help = "The figure that decides which value is best: p50, p99, max of the latency (of the "
+             "load's requests, or else of PINGs), or any name that --json prints, such as "
+             "hit_percent (p99).",
      .group = GROUP_FIGURES,
      .text = PLACE(goal)},
     {.name = "--stop-if",
@@ -161,6 +219,7 @@ static const struct tool_option rows[] = {
 static const char *const examples[] = {
     "redis-lab experiment --set maxmemory-eviction-cpu-budget=5,10,25,100",
     "redis-lab experiment --set snapshot-method=fork,walk --each-block BGSAVE",
+    "redis-lab experiment --set hz=10,500 --rate 20000 -t set,get -r 100000",
     "redis-lab experiment --set maxmemory-policy=allkeys-lru,allkeys-lfu --goal hit_percent",
     "redis-lab experiment -p 7000 --set hz=10,100 --stop-if 'p99>50ms' --html result.html",
     NULL,
@@ -171,7 +230,7 @@ const struct tool_options experiment_tool_options = {
     .summary =
         "Tries values of a server's options in turn, and says which differences stand out "
         "of the noise.",
-    .synopsis = "[option ...]",
+    .synopsis = "[option ...] [command [argument ...]]",
     .rows = rows,
     .count = sizeof(rows) / sizeof(rows[0]),
     .examples = examples,
@@ -184,16 +243,31 @@ static bool refuse_options(char reason[TOOL_REASON_CHARS], const char *why) {
 
 bool experiment_options_read(struct experiment_options *o, int count, char *const *words,
                              char reason[TOOL_REASON_CHARS]) {
-    *o = (struct experiment_options){
-        .block_s = 5, .settle_s = 1, .rounds = 10, .interval_msec = 500, .probe_msec = 5};
+    *o = (struct experiment_options){.block_s = 5,
+                                     .settle_s = 1,
+                                     .rounds = 10,
+                                     .interval_msec = 500,
+                                     .probe_msec = 5,
+                                     .clients = 50,
+                                     .threads = 1,
+                                     .pipeline = 1,
+                                     .value_bytes = 3,
+                                     .keyspace = -1};
     tool_connection_init(&o->connection);
     int taken = tool_options_read(&experiment_tool_options, o, count, words, reason);
     if (taken < 0) return false;
     if (o->help) return true;
-    if (taken < count) {
-        snprintf(reason, TOOL_REASON_CHARS, "%.100s is no option", words[taken]);
+    o->command = words + taken;
+    o->command_count = count - taken;
+    if (o->command_count && !o->rate) {
+        snprintf(reason, TOOL_REASON_CHARS, "%.100s is no option; a command wants --rate",
+                 words[taken]);
         return false;
     }
+    if (o->rate && !o->tests == !o->command_count)
+        return refuse_options(reason, "--rate wants either -t or a command");
+    if (o->tests && !o->rate) return refuse_options(reason, "-t wants --rate");
+    if (o->threads > o->clients) o->threads = o->clients;
     if (o->set_count && o->profile_count)
         return refuse_options(reason, "--set and --profile exclude each other");
     if (!o->set_count && !o->profile_count && !o->against)

@@ -28,10 +28,16 @@ struct experiment_options {
     char *const *arguments; /* of the server to start */
     int argument_count;
     const char *each_block; /* a command for the begin of each block; NULL = none */
+    const char *tests;      /* of redis-benchmark, which the load sends; NULL = none */
+    char *const *command;   /* the load's own command; 0 words = none */
+    int command_count;
     const char *goal;       /* the figure that decides; NULL = the latency's p99 */
     const char *csv, *html; /* files; NULL = none */
     double block_s, settle_s;
     int64_t rounds, seed, interval_msec, probe_msec; /* seed 0: one is drawn */
+    int64_t rate; /* requests of the load a second; 0 = the tool sends none */
+    int64_t clients, threads, pipeline, value_bytes;
+    int64_t keyspace; /* -1: requests have no random numbers */
     bool resp3, grid, json, help;
 };
 

@@ -17,9 +17,7 @@
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-/* Whether the figure belongs in the table: the goal, what stands out, and the usual ones that are
- * known. */
-static bool shows_figure(const struct experiment_record *r, unsigned figure) {
+bool experiment_report_shows(const struct experiment_record *r, unsigned figure) {
     static const char *const usual[] = {"p50_usec",       "p99_usec",         "p999_usec",
                                         "max_usec",       "requests_per_sec", "probe_p50_usec",
                                         "probe_p99_usec", "probe_max_usec",   "ops_per_sec",
@@ -52,9 +50,8 @@ static void append_delta(struct buffer *out, unsigned figure, bool is_ratio, dou
     }
 }
 
-/* Appends how one arm differs from another: "-42.1% [-50.3%, -31.0%]". */
-static void append_change(const struct experiment_record *r, unsigned figure, unsigned from,
-                          unsigned to, struct buffer *out) {
+void experiment_report_change(const struct experiment_record *r, unsigned figure, unsigned from,
+                              unsigned to, struct buffer *out) {
     struct experiment_change change = experiment_change_of(&r->figures, figure, from, to);
     append_delta(out, figure, change.is_ratio, change.median);
     if (isnan(change.median)) return;
@@ -87,7 +84,7 @@ static void append_arm_line(const struct experiment_record *r, unsigned figure, 
         buffer_append_c_string(out, r->plan->arms[arm].is_old ? " (as it was)" : " (reference)");
     } else {
         buffer_append_char(out, ' ');
-        append_change(r, figure, r->plan->reference, arm, out);
+        experiment_report_change(r, figure, r->plan->reference, arm, out);
         if (experiment_record_differs(r, figure, r->plan->reference, arm))
             buffer_printf(out, "  * p=%.4f",
                           experiment_record_p(r, figure, r->plan->reference, arm));
@@ -119,7 +116,7 @@ void experiment_report_table(const struct experiment_record *r, struct buffer *o
                       r->rounds, r->rounds == 1 ? "" : "s", r->plan->rounds, EXPERIMENT_LIMIT_P);
         append_figure(r, r->goal, columns, out);
         for (unsigned figure = 0; figure < experiment_figure_count(); figure++)
-            if (figure != r->goal && shows_figure(r, figure))
+            if (figure != r->goal && experiment_report_shows(r, figure))
                 append_figure(r, figure, columns, out);
         buffer_append_char(out, '\n');
     }
@@ -154,7 +151,7 @@ static void append_best(const struct experiment_record *r, struct buffer *out) {
         buffer_append_c_string(out, " against ");
         append_number(out, r->goal, experiment_record_spread(r, r->goal, reference).median);
         buffer_printf(out, " of %s (", arms[reference].label);
-        append_change(r, r->goal, reference, best, out);
+        experiment_report_change(r, r->goal, reference, best, out);
         buffer_append_c_string(out, ").");
     }
     append_ties(r, out);

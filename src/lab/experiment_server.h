@@ -19,8 +19,9 @@ struct experiment_server {
     char name[EXPERIMENT_ADDRESS_CHARS];
     char version[64]; /* "Redis 6.2.16", "Evenkeel 1.0 as Redis 6.2.16" */
     /* Called by the loop after each reading but the first of an observation, with the values since
-     * the reading before, in the order of experiment_figures.h; those of the load are NaN. */
-    void (*sampled)(void *context, const double *values);
+     * the reading before, in the order of experiment_figures.h; those of the load are NaN, and
+     * may be filled in. */
+    void (*sampled)(void *context, double *values);
     void *context;
     int64_t interval_msec, probe_msec;
     /* The server's own. */
@@ -30,7 +31,7 @@ struct experiment_server {
     struct probe *interval_probe, *block_probe;
     struct buffer info;
     struct loop_timer sample_timer, probe_timer;
-    int64_t asked_nsec;
+    int64_t asked_nsec, taken_nsec; /* of the last reading; of the last one that made a sample */
     uint64_t own_commands;
     bool reads;    /* INFO is unanswered */
     bool observes; /* between experiment_server_observe and experiment_server_rest */

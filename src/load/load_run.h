@@ -34,6 +34,6 @@ struct load_result {
 
 /* Runs the load and waits for its end. False with result->reason. A load that was ended by `stop`
  * has not failed. Each host name among the targets is looked up once for all connections. To be
- * called by the main thread. */
+ * called by one thread at a time. */
 MUST_USE bool load_run(const struct load *load, struct load_result *result);
 #endif

@@ -48,7 +48,9 @@ test {redis-lab experiment says how it is used} {
     assert_match "*--stop-if <figure>limit>*" [dict get $help out]
     foreach words {{} --nosuch {--set hz} {--set hz=1 --grid} {--set hz=1 --goal nosuch}
             {--set hz=1 --stop-if p99} {--set hz=1 --profile x} {--profile /no/such/file}
-            {--against nowhere} {--set hz=1 --rounds 0}} {
+            {--against nowhere} {--set hz=1 --rounds 0} {--set hz=1 --rate 1} {--set hz=1 -t get}
+            {--set hz=1 GET x} {--set hz=1 --rate 1 -t nosuch}
+            {--set hz=1 --rate 1 -t get GET x}} {
         set result [run_program [list $lab experiment {*}$words]]
         assert_equal 2 [dict get $result status]
         assert_equal "" [dict get $result out]
@@ -152,6 +154,54 @@ start_server {} {
         assert_match "*\"label\":\"127.0.0.1:[srv port]\",*" $out
         assert_match "*Too few rounds*--rounds 6 at least*" [dict get $result err]
         assert_equal "10 $samples" "[config_get hz] [config_get maxmemory-samples]"
+    }
+
+    test {A load of its own: its latencies, its rate, its keys, and a page} {
+        r select 0
+        r flushall
+        set html [tmpfile html]
+        set result [experiment $lab --set hz=11,12 --block 1 --settle 0 --rounds 1 --rate 500 \
+            -t set,get -r 20 -d 10 -c 5 --json --html $html]
+        assert_equal 0 [dict get $result status]
+        set out [dict get $result out]
+        set seen {}
+        set pattern {"values":\{[^\}]*"requests_per_sec":([\d.]+)}
+        foreach {-> rate} [regexp -all -inline $pattern $out] {
+            lappend seen $rate
+        }
+        # Every request that is due in a block counts in it, whenever it is answered.
+        assert_equal 2 [llength $seen]
+        foreach rate $seen {
+            assert_morethan_equal $rate 499
+            assert_lessthan_equal $rate 501
+        }
+        foreach figure {p50_usec p99_usec p999_usec max_usec late_percent} {
+            assert_match "*\"values\":?*\"$figure\":*" $out
+        }
+        assert_match "*\"goal\":\"p99_usec\"*" $out
+        assert_equal 10 [r strlen key:000000000012]
+        assert_equal 20 [r dbsize]
+        set page [read_whole $html]
+        file delete $html
+        assert_match "<!DOCTYPE html>*latency p99, the goal*</body></html>\n" $page
+        assert_no_match "*http*" $page
+        r flushall
+        r select 9
+    }
+
+    test {A load of a command, whose errors count, and a server that is lost} {
+        r select 0
+        r set text abc
+        set result [experiment $lab --set hz=11,12 --block 1 --settle 0 --rounds 1 --rate 100 \
+            --json INCR text]
+        assert_equal 0 [dict get $result status]
+        assert_match "*\"errors_per_sec\":100*" [dict get $result out]
+        r select 9
+        set channel [experiment_under_way $lab --rate 100 PING]
+        r client kill type normal skipme yes
+        lassign [experiment_end $channel] status text
+        assert_equal 1 $status
+        assert_equal 10 [config_get hz]
     }
 
     test {A limit that is passed puts the old value back and ends with 3} {

@@ -34,7 +34,7 @@ static void test_directions(void **state) {
         less += experiment_figure_better(i) < 0;
         more += experiment_figure_better(i) > 0;
     }
-    assert_int_equal(less, 22);
+    assert_int_equal(less, 25);
     assert_int_equal(more, 3);
 }
 

@@ -109,7 +109,10 @@ static void test_refused(void **state) {
     refused("--set hz", "--set wants name=value,...: hz");
     refused("--set =1", "--set wants name=value,...: =1");
     refused("--set hz=1 --set HZ=2", "--set hz is given twice");
-    refused("--set hz=1 word", "word is no option");
+    refused("--set hz=1 word", "word is no option; a command wants --rate");
+    refused("--set hz=1 --rate 1", "--rate wants either -t or a command");
+    refused("--set hz=1 --rate 1 -t get PING", "--rate wants either -t or a command");
+    refused("--set hz=1 -t get", "-t wants --rate");
     refused("--block 0", "--block wants a number from 1 to 300, with decimals or without");
     refused("--set a=1,2,3,4,5,6,7 --set b=1,2,3,4,5,6,7 --grid",
             "more than 32 combinations to try");

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""How far redis-lab experiment can be believed: runs of a value against itself, which should say
+that nothing differs, and staged servers whose best value is known, which it should find.
+
+usage: experiments.py [--only STAGE,...] [--runs N] [--self-runs N] [--block S] [--rounds N]
+
+Each run is a whole experiment on the figures of INFO and on PINGs; redis-benchmark sends the
+server's own traffic as an open loop. A line a run, and at the end, for each stage, how many runs
+said what they should. The exit status is 1 where the counts miss the requirement: of 50 runs of
+a value against itself at most 2 may say that a figure differs, and of 20 runs of a stage all must
+find the best value.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+
+import servers
+
+# Of each stage: the server's options, keys that it holds, redis-benchmark's traffic, the
+# experiment, and the best value.
+STAGES = {
+    'self': {
+        'server': {'maxmemory': '20mb', 'maxmemory-policy': 'allkeys-lru'},
+        'traffic': ['--rate', '3000', '-r', '200000', '-d', '100', '-c', '20', '-t', 'set,get'],
+        'experiment': ['--set', 'maxmemory-samples=5,5'],
+        'best': None,
+    },
+    # Writers of new keys arrive in herds: with a budget of 1 percent eviction falls behind, and
+    # memory stays above maxmemory.
+    'budget': {
+        'server': {'maxmemory': '40mb', 'maxmemory-policy': 'allkeys-lru'},
+        'fill': 150000,
+        'traffic': ['--rate', '12000', '-r', '100000000', '-d', '300', '-c', '200', '-P', '4',
+                    'SET', 'key:__rand_int__', 'x' * 300],
+        'experiment': ['--set', 'maxmemory-eviction-cpu-budget=1,50', '--goal', 'overshoot_bytes'],
+        'best': '50',
+    },
+    # The clock finds a victim in less time than sampling does.
+    'algorithm': {
+        'server': {'maxmemory': '40mb', 'maxmemory-policy': 'allkeys-lru'},
+        'fill': 150000,
+        'traffic': ['--rate', '12000', '-r', '100000000', '-d', '300', '-c', '50', '-P', '4',
+                    'SET', 'key:__rand_int__', 'x' * 300],
+        'experiment': ['--set', 'maxmemory-eviction-algorithm=sampling,clock', '--goal',
+                       'eviction_percent'],
+        'best': 'clock',
+    },
+    # A fork stops the server while the page tables are copied, and each first write to a page
+    # afterwards costs a fault; a walk does neither.
+    'snapshot': {
+        'server': {},
+        'fill': 1500000,
+        'traffic': ['--rate', '3000', '-r', '1500000', '-d', '300', '-c', '20',
+                    'SET', 'key:__rand_int__', 'x' * 300],
+        'experiment': ['--set', 'snapshot-method=fork,walk', '--each-block', 'BGSAVE', '--goal',
+                       'max'],
+        'best': 'walk',
+    },
+}
+
+
+def start_traffic(binaries, port, stage):
+    command = [os.path.join(binaries, 'redis-benchmark'), '-p', str(port), '-q', '--duration',
+               '100000', *stage['traffic']]
+    return servers.start_process(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def run_once(binaries, port, stage, args):
+    command = [os.path.join(binaries, 'redis-lab'), 'experiment', '-p', str(port), '--json',
+               '--block', str(args.block), '--settle', str(args.settle), '--rounds',
+               str(args.rounds)] + stage['experiment']
+    begin = time.monotonic()
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise servers.MeasureError(f'redis-lab ended with {done.returncode}: {done.stderr}')
+    result = json.loads(done.stdout)
+    differing = sorted({name for arm in result['arms'] for name, figure in arm['figures'].items()
+                        if figure['differs']})
+    return result, differing, time.monotonic() - begin
+
+
+def run_stage(binaries, name, runs, args):
+    stage, good, goals = STAGES[name], 0, 0
+    options = [word for option in stage['server'].items() for word in ('--' + option[0], option[1])]
+    with servers.Server(name, os.path.join(binaries, 'redis-server'), options) as server:
+        if stage.get('fill'):
+            server.wire.command('DEBUG', 'POPULATE', stage['fill'], 'key', 300)
+        traffic = start_traffic(binaries, server.port, stage)
+        time.sleep(3)
+        for run in range(runs):
+            result, differing, seconds = run_once(binaries, server.port, stage, args)
+            best = result['best']
+            right = not differing if stage['best'] is None else (
+                result['differs'] and best is not None and
+                result['arms'][best]['label'] == stage['best'])
+            good += right
+            goals += result['differs']
+            print(f"{name} {run + 1}: {'right' if right else 'WRONG'} in {seconds:.0f} s, seed "
+                  f"{result['seed']}: {result['verdict']} Differing: "
+                  f"{', '.join(differing) or 'none'}.", flush=True)
+        servers.end_process(traffic)
+    return good, goals
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
+    parser.add_argument('--bin', default=os.path.join(servers.ROOT, 'build', 'bin'))
+    parser.add_argument('--only', default=','.join(STAGES))
+    parser.add_argument('--runs', type=int, default=20)
+    parser.add_argument('--self-runs', type=int, default=50)
+    parser.add_argument('--block', type=float, default=2)
+    parser.add_argument('--settle', type=float, default=0.5)
+    parser.add_argument('--rounds', type=int, default=10)
+    args = parser.parse_args()
+    missed = 0
+    for name in args.only.split(','):
+        is_self = STAGES[name]['best'] is None
+        runs = args.self_runs if is_self else args.runs
+        good, goals = run_stage(args.bin, name, runs, args)
+        allowed = runs * 2 // 50 if is_self else 0
+        missed += runs - good > allowed
+        print(f'{name}: {good} of {runs} right (goal differs in {goals})', flush=True)
+    return 1 if missed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -467,6 +467,11 @@ static void run_groups(void) {
     stream.waits = count != 0;
 }
 
+bool apply_may_go_on(void) {
+    const struct client *c = apply_live_client();
+    return c && stream.waits && may_run(c);
+}
+
 bool apply_step(void) {
     if (!stream.client) return false;
     client_finish_closing();
@@ -483,5 +488,5 @@ bool apply_step(void) {
     if (stream.begin == stream.input.length)
         apply_compact(); /* no more bytes may come for a long
                           * time */
-    return stream.waits && may_run(stream.client);
+    return apply_may_go_on();
 }

@@ -63,4 +63,7 @@ void apply_set_mute(bool mute);
 /* Called before the loop sleeps: runs the commands that have come, for about BATCH_TURN_USEC. True
  * where more can be run at once. */
 MUST_USE bool apply_step(void);
+/* Whether commands that have come can be run at once. To be asked before the loop sleeps, because
+ * the end of FLUSHALL's wait lets the stream continue after apply_step. O(1). */
+bool apply_may_go_on(void);
 #endif

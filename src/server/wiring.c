@@ -298,7 +298,8 @@ static bool end_of_turn(void) {
 
 /* Sends the messages that the turn's changes, expiry, eviction and the cron have caused. Clients
  * that this closes are freed before the loop sleeps. Clients that were resumed since
- * batch_run_resumed (by the end of WAIT or a failover) go on in the next turn. */
+ * batch_run_resumed (by the end of WAIT or a failover) go on in the next turn, and so does the
+ * primary's stream, which batch_run_resumed may have resumed. */
 static bool write_messages(void) {
     bool more = tracking_step();
     if (primary_step()) more = true; /* also gives the log its turn */
@@ -306,7 +307,7 @@ static bool write_messages(void) {
     failover_step();
     reply_write_all();
     client_free_closing();
-    return more || batch_has_resumed();
+    return more || batch_has_resumed() || apply_may_go_on();
 }
 
 /* What clients that close leave is freed in steps, in these turns too: while a command or a load

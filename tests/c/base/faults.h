@@ -350,7 +350,11 @@ int system_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event
     return epoll_ctl(epoll, operation, fd, event);
 }
 
+/* How long the last wait was allowed to last. */
+static int faults_epoll_msec __attribute__((unused));
+
 int system_epoll_wait(int epoll, struct epoll_event *events, int events_max, int timeout_msec) {
+    faults_epoll_msec = timeout_msec;
     if (faults_fails(FAULT_EPOLL_WAIT, epoll, NULL)) return -1;
     return epoll_wait(epoll, events, events_max, timeout_msec);
 }

@@ -6,6 +6,7 @@
 
 #include <sys/uio.h>
 
+#include "base/faults.h"
 #include "base/log.h"
 #include "option/settings.h"
 #include "replication/fake_primary.h"
@@ -15,6 +16,7 @@
 #define INCR_A "*2\r\n$4\r\nINCR\r\n$1\r\na\r\n"
 #define MULTI "*1\r\n$5\r\nMULTI\r\n"
 #define EXEC "*1\r\n$4\r\nEXEC\r\n"
+#define FLUSHALL "*1\r\n$8\r\nFLUSHALL\r\n"
 
 static struct fake_primary f;
 
@@ -300,6 +302,30 @@ static void test_database(void **state) {
     peer_close(&p);
 }
 
+/* Requests behind a FLUSHALL that waits are in memory already: no event of a socket tells that they
+ * may run, so the loop must not sleep when the wait has ended. */
+static void test_flush_waits(void **state) {
+    enum { VALUE_BYTES = 3 << 20 }; /* FLUSHALL waits for so much */
+    static char value[VALUE_BYTES + 1];
+    struct buffer set = {.class = MEMORY_OTHER};
+    memset(value, 'v', VALUE_BYTES);
+    buffer_printf(&set, "*3\r\n$3\r\nSET\r\n$1\r\nb\r\n$%d\r\n%s\r\n", VALUE_BYTES, value);
+    apply(set.bytes);
+    buffer_free(&set);
+    int64_t flushed = history_place() + (int64_t)strlen(FLUSHALL);
+    int64_t place = flushed + (int64_t)strlen(SET_A);
+    bool has_waited = false;
+    fake_say(&f, FLUSHALL SET_A);
+    for (int turns = 0; history_place() != place; turns++) {
+        assert_in_range(turns, 0, FAKE_TURNS_MAX);
+        loop_turn(peers_loop, 1);
+        if (history_place() != flushed) continue;
+        has_waited = true;
+        if (!batch_held_clients()) assert_int_equal(faults_epoll_msec, 0);
+    }
+    assert_true(has_waited);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
@@ -308,6 +334,7 @@ int main(void) {
         TEST(test_acknowledges), TEST(test_client),       TEST(test_paused),
         TEST(test_no_protocol),  TEST(test_odd_commands), TEST(test_promoted_by_stream),
         TEST(test_large),        TEST(test_database),     TEST(test_client_freed),
+        TEST(test_flush_waits),
     };
     if (whole_open() != 0) return 1;
     make_script_client();

@@ -59,6 +59,8 @@ def check_symbols(objects, texts, words, tested, marked, faults):
         folder, stem = owners[0]
         own = os.path.join(SRC, folder, stem + '.c')
         users = {path for path in words[symbol] if path.endswith('.c') and path != own}
+        if not symbol.isidentifier():  # of the compiler: __odr_asan.x, _.stapsdt.base
+            continue
         if symbol in needed or users or symbol == 'main' or symbol in marked:
             continue
         if re.search(re.escape(LOOKED_UP) + r'[^;]*\b' + symbol + r'\b', texts[own]):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A connection to another server, of which we are the client. peer/peer_client.h and redis-cli
- * drive it.
+ * A connection to another server, of which we are the client. peer/peer_client.h drives it, and so
+ * does load/, which connects by it.
  *
  * A peer never blocks by itself. Its owner watches peer_fd for peer_interest, calls peer_advance
  * when the descriptor is ready or peer_has_pending, and takes replies with peer_next until it

@@ -75,8 +75,9 @@ struct peer_client_settings {
     const struct peer_client_events *events;
     /* Called by the loop and by peer_client_turn with a reply that answers no request: a push, or
      * any reply while no request is unanswered. The reply is valid until the call returns. NULL:
-     * pushes are dropped, and any other reply stays in the input until there is a request, or until
-     * the owner takes the input as bytes. */
+     * a push that comes while a request is unanswered is dropped; any other such reply, and a push
+     * that comes while none is, stays in the input until there is a request, or until the owner
+     * takes the input as bytes. */
     void (*unasked)(void *owner, const struct peer_reply *reply);
     /* The owner takes the replies that answer no request when it likes (peer_client_take), and the
      * connection ends after the last of them. Only without a loop and without `unasked`. */

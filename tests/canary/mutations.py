@@ -562,8 +562,9 @@ mutate('edit-copy-untold', 'exec/edit.c',
 mutate('edit-store-nothing', 'exec/edit.c',
        '        edit_delete(key, lazyfree_wanted(LAZYFREE_SERVER_DEL));\n', '',
        'a STORE without result leaves what was there', 'unit exec/test_edit')
-mutate('flush-uncounted', 'store/keyspace.c', '    written += count;\n    return count;\n',
-       '    return count;\n', 'FLUSHALL is no change, and has no effect', 'unit exec/test_edit')
+mutate('flush-uncounted', 'commands/keys.c', 'edit_count(edit_flush(keyspace_at(i), way));',
+       '(void)edit_flush(keyspace_at(i), way);', 'FLUSHDB is no change, and has no effect',
+       'unit exec/test_effects')
 mutate('swap-uncounted', 'store/keyspace.c',
        '    next_due_set(keyspace_index(b), bound);\n    written++;\n',
        '    next_due_set(keyspace_index(b), bound);\n', 'SWAPDB is no change, and has no effect',

@@ -214,7 +214,7 @@ def main():
         with open(f"{home}/script.lua", "w", encoding="ascii") as script:
             script.write("local a = redis.call('get', KEYS[1])\nreturn a\n")
         for seed in range(config.seed, config.seed + config.rounds):
-            problem = one(config.bin, seed, home)
+            problem = one(os.path.abspath(config.bin), seed, home)
             if problem:
                 found += 1
                 print(problem, flush=True)

@@ -306,10 +306,11 @@ static void test_database(void **state) {
  * may run, so the loop must not sleep when the wait has ended. */
 static void test_flush_waits(void **state) {
     enum { VALUE_BYTES = 3 << 20 }; /* FLUSHALL waits for so much */
-    static char value[VALUE_BYTES + 1];
     struct buffer set = {.class = MEMORY_OTHER};
-    memset(value, 'v', VALUE_BYTES);
-    buffer_printf(&set, "*3\r\n$3\r\nSET\r\n$1\r\nb\r\n$%d\r\n%s\r\n", VALUE_BYTES, value);
+    buffer_printf(&set, "*3\r\n$3\r\nSET\r\n$1\r\nb\r\n$%d\r\n", VALUE_BYTES);
+    memset(buffer_reserve(&set, VALUE_BYTES), 'v', VALUE_BYTES);
+    set.length += VALUE_BYTES;
+    buffer_append_c_string(&set, "\r\n");
     apply(set.bytes);
     buffer_free(&set);
     int64_t flushed = history_place() + (int64_t)strlen(FLUSHALL);

@@ -303,11 +303,14 @@ static bool end_of_turn(void) {
 static bool write_messages(void) {
     bool more = tracking_step();
     if (primary_step()) more = true; /* also gives the log its turn */
-    if (apply_is_under_way()) apply_tell();
+    if (apply_is_under_way()) {
+        apply_tell();
+        if (apply_may_go_on()) more = true;
+    }
     failover_step();
     reply_write_all();
     client_free_closing();
-    return more || batch_has_resumed() || apply_may_go_on();
+    return more || batch_has_resumed();
 }
 
 /* What clients that close leave is freed in steps, in these turns too: while a command or a load

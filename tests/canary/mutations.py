@@ -1032,10 +1032,11 @@ mutate('primary-lag-of-one', 'replication/primary.c', 'now - r->heard_sec <= lag
 mutate('link-asks-at-once', 'replication/link.c',
        '    if (primary.begun_sec == clock_monotonic_sec()) return;\n', '',
        'a primary that refuses is asked as fast as it answers', 'unit replication/test_link')
-mutate('resumed-while-asleep', 'server/wiring.c', 'return more || batch_has_resumed() ||',
-       'return more ||', 'who has waited for replicas waits on for the cron',
+mutate('resumed-while-asleep', 'server/wiring.c', 'return more || batch_has_resumed();',
+       'return more;', 'who has waited for replicas waits on for the cron',
        'tcl integration/replication-replica WAIT, and what follows it')
-mutate('stream-while-asleep', 'server/wiring.c', ' || apply_may_go_on();', ';',
+mutate('stream-while-asleep', 'server/wiring.c',
+       '        if (apply_may_go_on()) more = true;\n', '',
        'the stream behind a FLUSHALL that has waited waits on for the cron',
        'unit replication/test_apply')
 mutate('replica-touches-keys', 'exec/gate_rows.c',

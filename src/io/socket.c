@@ -134,10 +134,15 @@ static bool bind_source(int fd, const char *source, char *reason, size_t reason_
     return bound;
 }
 
-static int connect_to(const struct addrinfo *to, const char *source, char *reason,
-                      size_t reason_size) {
+/* The receive buffer must be set before connecting, because the system offers the other end room
+ * for it then. */
+static int connect_to(const struct addrinfo *to, const char *source, int receive_bytes,
+                      char *reason, size_t reason_size) {
     int fd = socket(to->ai_family, SOCK_STREAM | SOCKET_FLAGS, 0);
     if (fd < 0) return socket_fail(fd, "socket", reason, reason_size);
+    if (receive_bytes &&
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof(receive_bytes)) != 0)
+        return socket_fail(fd, "setsockopt SO_RCVBUF", reason, reason_size);
     if (!bind_source(fd, source, reason, reason_size)) {
         system_close(fd);
         return -1;
@@ -148,11 +153,11 @@ static int connect_to(const struct addrinfo *to, const char *source, char *reaso
     return fd;
 }
 
-int socket_connect_tcp(const char *address, int port, const char *source, char *reason,
-                       size_t reason_size) {
+int socket_connect_tcp(const char *address, int port, const char *source, int receive_bytes,
+                       char *reason, size_t reason_size) {
     struct addrinfo *to = socket_resolve(address, port, 0, reason, reason_size);
     if (to == NULL) return -1;
-    int fd = connect_to(to, source, reason, reason_size);
+    int fd = connect_to(to, source, receive_bytes, reason, reason_size);
     freeaddrinfo(to);
     return fd;
 }

@@ -26,10 +26,11 @@ MUST_USE int socket_listen_unix(const char *path, unsigned mode, int backlog, ch
                                 size_t reason_size);
 
 /* Begin to connect; the descriptor becomes writable when it is decided, and socket_take_error then
- * says how. `source` (NULL or "" = any) is the address to connect from. A name is resolved, which
- * may block. Return -1 with a reason where it fails at once (a unix socket always does so). */
-MUST_USE int socket_connect_tcp(const char *address, int port, const char *source, char *reason,
-                                size_t reason_size);
+ * says how. `source` (NULL or "" = any) is the address to connect from. `receive_bytes` is the size
+ * of the socket's receive buffer (0 = the system's choice). A name is resolved, which may block.
+ * Return -1 with a reason where it fails at once (a unix socket always does so). */
+MUST_USE int socket_connect_tcp(const char *address, int port, const char *source,
+                                int receive_bytes, char *reason, size_t reason_size);
 MUST_USE int socket_connect_unix(const char *path, char *reason, size_t reason_size);
 /* Whether `text` is an address as a number, so that nothing need be looked up for it. */
 bool socket_is_address(const char *text);

@@ -108,8 +108,8 @@ bool peer_connect(struct peer *peer, const struct peer_address *address) {
     peer_close(peer);
     peer->fd = address->path
                    ? socket_connect_unix(address->path, peer->reason, sizeof(peer->reason))
-                   : socket_connect_tcp(address->host, address->port, address->source, peer->reason,
-                                        sizeof(peer->reason));
+                   : socket_connect_tcp(address->host, address->port, address->source,
+                                        address->receive_bytes, peer->reason, sizeof(peer->reason));
     if (peer->fd < 0) return false;
     if (address->transport)
         peer->connection = connection_open(address->transport, peer->fd, CONNECTION_CONNECTS,

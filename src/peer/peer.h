@@ -33,6 +33,7 @@ struct peer_address {
     const char *host; /* an address or a name; finding a name may block */
     int port;
     const char *source; /* the address to connect from; NULL = any */
+    int receive_bytes;  /* of the socket's receive buffer; 0 = the system's choice */
     const char *path;   /* of a unix socket, instead of all of the above; NULL = none */
     const struct connection_transport *transport; /* io/connection.h; NULL = a plain socket */
 };

@@ -40,8 +40,8 @@ int socket_listen_unix(const char *path, unsigned mode, int backlog, char *reaso
     return fail(EAFNOSUPPORT, "socket", reason, reason_size);
 }
 
-int socket_connect_tcp(const char *address, int port, const char *source, char *reason,
-                       size_t reason_size) {
+int socket_connect_tcp(const char *address, int port, const char *source, int receive_bytes,
+                       char *reason, size_t reason_size) {
     int number;
     if (sscanf(address, NODE_ADDRESS, &number) != 1 || number < 1 || number > NODES_MAX)
         return fail(EINVAL, "connect", reason, reason_size);

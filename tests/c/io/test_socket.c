@@ -64,7 +64,7 @@ static void exchange(const char *listen_address, const char *connect_address,
     assert_int_equal(errno, EAGAIN);
     assert_false(socket_peer_of(listener, &peer));
 
-    int client = socket_connect_tcp(connect_address, port, NULL, reason, sizeof(reason));
+    int client = socket_connect_tcp(connect_address, port, NULL, 0, reason, sizeof(reason));
     assert_born_right(client);
     wait_for(client, POLLOUT);
     assert_int_equal(socket_take_error(client), 0);
@@ -143,7 +143,7 @@ static void test_refused_connection(void **state) {
     int listener = socket_listen_tcp("127.0.0.1", 0, 16, reason, sizeof(reason));
     int port = port_of(listener);
     close(listener);
-    int client = socket_connect_tcp("127.0.0.1", port, NULL, reason, sizeof(reason));
+    int client = socket_connect_tcp("127.0.0.1", port, NULL, 0, reason, sizeof(reason));
     if (client < 0) { /* the loopback may say so at once */
         assert_string_equal(reason, "connect: Connection refused");
         return;
@@ -157,7 +157,7 @@ static void test_refused_connection(void **state) {
 static void test_connect_from_a_source(void **state) {
     int listener = socket_listen_tcp("127.0.0.1", 0, 16, reason, sizeof(reason));
     int client =
-        socket_connect_tcp("127.0.0.1", port_of(listener), "127.0.0.2", reason, sizeof(reason));
+        socket_connect_tcp("127.0.0.1", port_of(listener), "127.0.0.2", 0, reason, sizeof(reason));
     assert_true(client >= 0);
     wait_for(listener, POLLIN);
     struct socket_peer peer;
@@ -168,7 +168,7 @@ static void test_connect_from_a_source(void **state) {
     close(served);
     close(client);
     assert_int_equal(
-        socket_connect_tcp("127.0.0.1", port_of(listener), "192.0.2.1", reason, sizeof(reason)),
+        socket_connect_tcp("127.0.0.1", port_of(listener), "192.0.2.1", 0, reason, sizeof(reason)),
         -1);
     assert_string_equal(reason, "bind: Cannot assign requested address");
     close(listener);

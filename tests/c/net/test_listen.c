@@ -93,7 +93,7 @@ static int begin(void **state) {
 }
 
 static int peer_of_listener(void) {
-    int fd = socket_connect_tcp("127.0.0.1", listen_port(), NULL, reason, sizeof(reason));
+    int fd = socket_connect_tcp("127.0.0.1", listen_port(), NULL, 0, reason, sizeof(reason));
     assert_true(fd >= 0);
     return fd;
 }
@@ -270,7 +270,7 @@ static void test_epoll_refuses_a_listener(void **state) {
     fault_epoll_ctl = (struct fault){.passed = 1, .failed = 1, .error = EADDRNOTAVAIL};
     assert_true(option_set(option_find(SLICE("bind")), addresses, 2, OPTION_FROM_CONFIG_SET, reason,
                            sizeof(reason)));
-    int fd = socket_connect_tcp("127.0.0.2", listen_port(), NULL, reason, sizeof(reason));
+    int fd = socket_connect_tcp("127.0.0.2", listen_port(), NULL, 0, reason, sizeof(reason));
     assert_serves(fd);
     close(fd);
     option_set_text("bind", "127.0.0.1");
@@ -292,7 +292,7 @@ static void await_others(int count) {
 }
 
 static int peer_of_others(void) {
-    int fd = socket_connect_tcp("127.0.0.1", others_port, NULL, reason, sizeof(reason));
+    int fd = socket_connect_tcp("127.0.0.1", others_port, NULL, 0, reason, sizeof(reason));
     assert_true(fd >= 0);
     return fd;
 }

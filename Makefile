@@ -6,6 +6,7 @@
 #   build/<variant>/libevenkeel.a      every object but the programs' own main files
 #   build/<variant>/bin/<program>      build/bin/<program> leads to the release one
 #   build/<variant>/tests/<folder>/test_x   one program for each tests/c/<folder>/test_x.c
+#   build/<variant>/measure/load   the load of bench and lab, from tests/measure/
 # Two builds of one variant at once disturb each other: give the second BUILD=/some/folder.
 
 BUILD ?= build
@@ -292,6 +293,18 @@ $(OUT)/faulty/redis-server: $(main_redis-server:src/%.c=$(OUT)/obj/%.o) \
 	@mkdir -p $(@D)
 	$(QUIET_LINK)$(LINK) $(NO_LTO) $(filter %.o,$^) $(LIBRARY) -o $@ $(ALLOCATOR) $(LIBS)
 
+# The load of bench and lab (tests/measure/README.md).
+LOAD_OBJECTS := $(patsubst %,$(OUT)/obj-measure/%.o,load load_count load_record load_options output \
+                  trace wire draw)
+.PHONY: measure
+measure: $(OUT)/measure/load ## the load of bench and lab: tests/measure/README.md
+$(OUT)/obj-measure/%.o: tests/measure/%.c $(OUT)/flags | $(OUT)/needed
+	@mkdir -p $(@D)
+	$(QUIET_CC)$(COMPILE) -c $< -o $@
+$(OUT)/measure/load: $(LOAD_OBJECTS) $(LIBRARY)
+	@mkdir -p $(@D)
+	$(QUIET_LINK)$(LINK) $(LOAD_OBJECTS) $(LIBRARY) -o $@ $(ALLOCATOR) $(LIBS)
+
 # The simulation: whole servers with another system below them (tests/sim/README.md).
 SIM_WRAPPED := -Wl,--wrap=clock_calibrate,--wrap=walk_begin,--wrap=aof_switch_begin
 SIM_OBJECTS := $(patsubst tests/sim/%.c,$(OUT)/obj-sim/%.o,$(wildcard tests/sim/*.c))
@@ -360,5 +373,5 @@ $(OUT)/fuzzers/%: $(OUT)/obj-fuzz/%.o $(LIBRARY)
 	@mkdir -p $(@D)
 	$(QUIET_LINK)$(LINK) -fsanitize=fuzzer $< $(LIBRARY) -o $@ $(LIBS)
 
--include $(OBJECTS:.o=.d) $(HEADERS:src/%.h=$(OUT)/headers/%.d) $(OUT)/obj-tests/server/faulty.d $(SIM_OBJECTS:.o=.d) $(OUT)/obj-sim/server/main.d $(UNIT_SOURCES:tests/c/%.c=$(OUT)/obj-tests/%.d)
+-include $(OBJECTS:.o=.d) $(HEADERS:src/%.h=$(OUT)/headers/%.d) $(OUT)/obj-tests/server/faulty.d $(SIM_OBJECTS:.o=.d) $(LOAD_OBJECTS:.o=.d) $(OUT)/obj-sim/server/main.d $(UNIT_SOURCES:tests/c/%.c=$(OUT)/obj-tests/%.d)
 -include $(FUZZERS:%=$(OUT)/obj-fuzz/%.d)

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "base/memory.h"
@@ -22,10 +23,19 @@
 #include "io/loop.h"
 
 #define FLIGHTS_FIRST 2
+#define DESCRIPTORS_BESIDE 64
 
 static bool fail_with(char *reason, const char *what, const char *why) {
     snprintf(reason, LOAD_REASON_CHARS, "%s%s", what, why);
     return false;
+}
+
+void load_connection_allow(uint64_t connections) {
+    struct rlimit limit;
+    rlim_t wanted = DESCRIPTORS_BESIDE + (rlim_t)connections;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= wanted) return;
+    limit.rlim_cur = wanted < limit.rlim_max ? wanted : limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 void load_connection_init(struct load_connection *c) {

@@ -7,7 +7,7 @@
  *       +---- close ----------+---------------------------------------+
  *
  * peer/peer connects and makes the TLS handshake. An open connection is not a client of peer/,
- * because a load that encodes, queues and decodes each request would cost more than the server
+ * because a load that copies, queues and decodes each request would cost several times as much
  * (README.md has the figures): requests are sent from the caller's memory without a copy, and
  * replies are scanned for their end (peer/reply_scan.h) but not decoded.
  *
@@ -88,6 +88,9 @@ struct load_reader {
  * thread only, as is load_connection_free: peer/ lists its peers. */
 void load_connection_init(struct load_connection *c);
 void load_connection_free(struct load_connection *c);
+/* Raises the process' limit of open descriptors so that so many connections fit, as far as the
+ * system allows; where it does not, connecting reports the limit. */
+void load_connection_allow(uint64_t connections);
 /* Begins to connect. The host should be an address: a name is looked up, which blocks. This and
  * load_connection_advance return false with a reason of one line where the connection has ended or
  * failed; then the owner closes it. `epoll` -1: nothing is watched, and the owner calls

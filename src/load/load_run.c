@@ -4,7 +4,6 @@
 #include "load/load_run.h"
 
 #include <poll.h>
-#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -15,7 +14,6 @@
  * `watch` at every WATCH_STEPS-th look. */
 #define WATCH_NSEC 25000000
 #define WATCH_STEPS 10
-#define DESCRIPTORS_BESIDE 64
 
 struct running {
     struct load_common common;
@@ -34,13 +32,10 @@ struct member {
     struct load_worker *worker;
 };
 
-static void raise_descriptor_limit(const struct load *load) {
-    struct rlimit limit;
-    rlim_t wanted = DESCRIPTORS_BESIDE + 2 * (rlim_t)load->threads;
+static void allow_connections(const struct load *load) {
+    uint64_t wanted = 2 * (uint64_t)load->threads; /* each thread has an epoll and a schedstat */
     for (unsigned i = 0; i < load->stream_count; i++) wanted += load->streams[i].connections;
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= wanted) return;
-    limit.rlim_cur = wanted < limit.rlim_max ? wanted : limit.rlim_max;
-    (void)setrlimit(RLIMIT_NOFILE, &limit); /* where it fails, connecting reports the limit */
+    load_connection_allow(wanted);
 }
 
 /* --- targets ---------------------------------------------------------------------------------- */
@@ -151,6 +146,7 @@ static void tell_progress(const struct running *run) {
         progress.requests += atomic_load_explicit(&w->done, memory_order_relaxed);
         progress.latency_sum_nsec +=
             atomic_load_explicit(&w->latency_sum_nsec, memory_order_relaxed);
+        progress.refused += atomic_load_explicit(&w->refused, memory_order_relaxed);
     }
     int64_t began = atomic_load(&run->common.told_began_nsec), now = clock_monotonic_nsec();
     progress.began = began != 0;
@@ -183,13 +179,14 @@ static void collect_results(const struct running *run, struct load_result *resul
         load_late_add(&result->late, &w->late.figures);
         result->errors += w->errors;
         result->lost += w->lost;
-        result->refused += w->refused;
+        result->refused += atomic_load(&w->refused);
         result->renewed += w->renewed;
         if (w->most_waiting > result->most_waiting) result->most_waiting = w->most_waiting;
         if (w->last_reply_nsec > last) last = w->last_reply_nsec;
         double share = w->end_nsec ? (double)w->cpu_nsec / (double)w->end_nsec : 0;
         if (share > result->cpu_share) result->cpu_share = share;
     }
+    result->began_nsec = run->common.began_nsec;
     result->requests = result->latency.count;
     result->seconds = (double)(last - load->warmup_nsec) / 1e9;
 }
@@ -197,7 +194,7 @@ static void collect_results(const struct running *run, struct load_result *resul
 bool load_run(const struct load *load, struct load_result *result) {
     struct running run;
     *result = (struct load_result){0};
-    raise_descriptor_limit(load);
+    allow_connections(load);
     init_running(&run, load, result->reason);
     create_threads(&run);
     await_threads(&run);

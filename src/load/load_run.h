@@ -19,14 +19,15 @@
 #include "load/load_stream.h"
 
 struct load_result {
-    uint64_t requests;     /* answered without an error, and counted */
-    uint64_t errors;       /* error replies, counted */
-    double seconds;        /* from the end of the warm-up to the last reply */
-    double cpu_share;      /* the greatest part of its time for which a thread used a processor */
-    uint64_t lost;         /* connections that ended by themselves */
-    uint64_t refused;      /* attempts to connect again that failed */
-    uint64_t renewed;      /* by renew_nsec */
-    uint64_t most_waiting; /* batches in a thread's line at once, at most */
+    int64_t began_nsec; /* when the load began, by the monotonic clock */
+    uint64_t requests;  /* answered without an error, and counted */
+    uint64_t errors;    /* error replies, counted */
+    double seconds;     /* from the end of the warm-up to the last reply */
+    double cpu_share;   /* the greatest part of its time for which a thread used a processor */
+    uint64_t lost;      /* connections that ended by themselves */
+    uint64_t refused;   /* connections that could not be made again, at the first or a later try */
+    uint64_t renewed;   /* by renew_nsec */
+    uint64_t most_waiting;          /* batches in a thread's line at once, at most */
     struct load_late_figures late;  /* open loops */
     struct load_latency latency;    /* of `requests`, all streams together */
     char reason[LOAD_REASON_CHARS]; /* why the load failed */

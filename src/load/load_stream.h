@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "base/string.h"
 #include "load/load_connection.h"
 
@@ -27,7 +28,8 @@
 /* Where requests come from. Each function is called by the thread `thread` (0 ...) and may use
  * whatever the context keeps for that thread without a lock. */
 struct load_source {
-    /* When the next batch is due, never before the one before; LOAD_NEVER = none follows. Called
+    /* When the next batch is due, never before the one before; LOAD_NEVER = none follows, which
+     * ends the stream, or leaves it idle until the load's duration is over, if it has one. Called
      * once for each batch, before `next`. NULL = closed loop. */
     int64_t (*due)(void *context, unsigned thread);
     /* Fills in the next batch, of `most` requests at most. The bytes must stay valid until the next
@@ -56,7 +58,8 @@ struct load_answer {
     uintptr_t about;   /* the batch's; 0 where it was never sent */
     unsigned first, count;
     enum load_outcome outcome;
-    const char *error; /* the error's text where the server sent one, else NULL */
+    const char *error;                  /* the error's text where the server sent one, else NULL */
+    struct load_connection *connection; /* for load_follow; NULL = no connection any more */
 };
 
 /* What is told of the answers; each function may be NULL, and is called as the source's are. */
@@ -90,11 +93,17 @@ struct load_stream {
     bool tolerates;
 };
 
+/* Sends a further batch on the connection of an answer, behind what is under way there. To be
+ * called only by sink.answered, with its answer. The batch does not count against the stream's
+ * `requests`. Does nothing where the connection has ended. */
+FOR_TESTS void load_follow(const struct load_answer *answer, const struct load_batch *batch);
+
 struct load_progress {
     bool began;        /* all connections are open and the load has begun */
     uint64_t requests; /* answered and counted */
     uint64_t latency_sum_nsec;
-    double seconds; /* since the end of the warm-up */
+    uint64_t refused; /* connections that could not be made again */
+    double seconds;   /* since the end of the warm-up */
 };
 
 struct load {

@@ -206,8 +206,7 @@ static void handle_due(struct load_part *part, int64_t now) {
     }
     if (part->over) return;
     part->due_nsec = source->due(source->context, w->number);
-    if (is_past_end(w->common->load, part->due_nsec)) part->due_nsec = LOAD_NEVER;
-    part->over = part->due_nsec == LOAD_NEVER;
+    part->over = part->due_nsec == LOAD_NEVER && !w->common->load->duration_nsec;
 }
 
 /* Open loop: an idle slot takes the first batch in line. False = the line is empty. */
@@ -219,18 +218,29 @@ static bool send_from_line(struct load_part *part, struct load_slot *slot, int64
     return false;
 }
 
+void load_follow(const struct load_answer *answer, const struct load_batch *batch) {
+    struct load_connection *c = answer->connection;
+    if (!c || c->state != LOAD_OPEN || c->broken) return;
+    struct load_worker *w = ((struct load_slot *)c)->part->worker;
+    int64_t now = answer->answered_nsec;
+    w->flights++;
+    /* load_connection_advance, which tells the answer, fails where the write has failed. */
+    bool unused = load_connection_send(c, w->epoll, batch, now, now, 0);
+    (void)unused;
+}
+
 /* --- connecting ------------------------------------------------------------------------------- */
 
 static const struct load_target *target_of(const struct load_slot *slot) {
     return &slot->part->targets[slot->number % slot->part->stream->target_count];
 }
 
-/* The slot could not be connected again: it is tried again after a pause. */
-static void refuse_slot(struct load_slot *slot, const char *reason) {
+/* The slot is connected again after a pause. */
+static void put_away(struct load_slot *slot) {
     struct load_worker *w = slot->part->worker;
+    if (slot->connection.state != LOAD_OPEN)
+        atomic_fetch_add_explicit(&w->refused, 1, memory_order_relaxed);
     load_connection_close(&slot->connection);
-    if (!slot->part->stream->tolerates) load_worker_give_up(w->common, reason);
-    w->refused++;
     w->away += !slot->is_away;
     slot->is_away = true;
 }
@@ -238,9 +248,11 @@ static void refuse_slot(struct load_slot *slot, const char *reason) {
 static void connect_slot(struct load_slot *slot) {
     char reason[LOAD_REASON_CHARS];
     slot->is_heard = false;
-    if (!load_connection_connect(&slot->connection, target_of(slot), slot->part->worker->epoll,
-                                 reason))
-        refuse_slot(slot, reason);
+    if (load_connection_connect(&slot->connection, target_of(slot), slot->part->worker->epoll,
+                                reason))
+        return;
+    if (!slot->part->stream->tolerates) load_worker_give_up(slot->part->worker->common, reason);
+    put_away(slot);
 }
 
 /* Tries again to connect slots that could not be connected. */
@@ -320,7 +332,8 @@ static void take_answers(void *owner, struct load_connection *c, const struct lo
                                                 .first = flight->answered - count,
                                                 .count = count,
                                                 .outcome = outcome_of(kind),
-                                                .error = is_error ? c->scanner.error : NULL});
+                                                .error = is_error ? c->scanner.error : NULL,
+                                                .connection = c});
 }
 
 static void take_body(void *owner, struct load_connection *c, struct slice bytes) {
@@ -359,7 +372,7 @@ static void lose_slot(struct load_slot *slot, const char *reason) {
     if (slot->is_idle) remove_idle(slot);
     tell_flights(slot, LOAD_LOST, worker_clock(w));
     if (!slot->is_heard) {
-        refuse_slot(slot, reason);
+        put_away(slot);
         return;
     }
     load_connection_close(&slot->connection);
@@ -414,6 +427,11 @@ static int64_t do_due(struct load_worker *w) {
             uint64_t before = w->flights;
             handle_due(part, worker_clock(w));
             sends += w->flights > before;
+        }
+        /* What was due before the end is still sent when the load comes late to it. */
+        if (!is_closed_loop(part) && part->due_nsec > now && is_past_end(load, now)) {
+            part->due_nsec = LOAD_NEVER;
+            part->over = true;
         }
         if (part->renew_nsec <= now) renew_slot(part);
         int64_t due = part->line_count < WAITING_MAX ? part->due_nsec : LOAD_NEVER;
@@ -472,7 +490,7 @@ static void begin_parts(struct load_worker *w) {
         if (part->over) continue;
         if (source->due) part->due_nsec = source->due(source->context, w->number);
         if (part->stream->renew_nsec) part->renew_nsec = 0;
-        if (source->due) part->over = part->due_nsec == LOAD_NEVER;
+        part->over = source->due && part->due_nsec == LOAD_NEVER && !load->duration_nsec;
         for (uint32_t i = 0; i < part->count && !is_stopped(w); i++)
             rest_slot(&part->slots[i], worker_clock(w));
     }

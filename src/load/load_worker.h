@@ -78,11 +78,12 @@ struct load_worker {
     int64_t retry_nsec, tick_nsec;
     uint64_t chance;
     /* Results. */
-    uint64_t errors, lost, refused, renewed, most_waiting;
+    uint64_t errors, lost, renewed, most_waiting;
     int64_t last_reply_nsec, cpu_nsec, end_nsec;
     struct load_late late;
     struct load_latency *latency;
     _Atomic uint64_t done, latency_sum_nsec; /* copies for other threads */
+    _Atomic uint64_t refused;
 };
 
 /* Main thread: creates the thread's connections, closed. False = no epoll is to be had. */

@@ -7,11 +7,9 @@
  *                                    its latency kept, beside herds, slow readers, probes and
  *                                    samples of INFO (load_record.c)
  *
- * They are two loops because a record a request costs what a pipelined GET costs the server. What
- * they send and read (wire.c), how they connect (net.c), what they draw by chance (draw.c), their
- * options (load_options.c) and their histogram are one.
- *
- * The program stands alone; it links nothing of src/, so it may be used against any server.
+ * They are two because a record a request costs what a pipelined GET costs the server. Both are
+ * users of src/load/, which connects, sends, keeps to a schedule and reads. What they send
+ * (wire.c), what they draw by chance (draw.c) and their options (load_options.c) are one.
  */
 #include "load.h"
 

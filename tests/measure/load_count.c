@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The load's closed loop: GET, SET, DEL or requests from a file over many connections, counted.
  *
- * A connection has one batch under way: it sends `pipeline` requests, waits for as many replies,
- * and sends the next batch. What it costs a request must stay far below what the server pays, so
- * that the server is what is measured:
- *  - a batch is written into the connection's own buffer, and a batch that never changes (one hot
- *    key) is written once;
+ * It is one stream of src/load/: a connection has one batch under way, sends `pipeline` requests,
+ * waits for as many replies, and sends the next batch. What it costs a request must stay far below
+ * what the server pays, so that the server is what is measured:
+ *  - a batch that never changes (one hot key) is written once;
  *  - replies are counted, not kept;
  *  - the clock is read once a batch.
  *
@@ -18,43 +17,26 @@
  * With --hold yes there is no loop. Lines on the standard input drive it, and each is answered by
  * one:
  *   connect N   opens N more connections                     -> connected TOTAL
- *   send N      one request on each of the next N of them    -> sent TOTAL
+ *   send N      one batch on each of the next N of them      -> sent TOTAL
  *   receive     reads until every request is answered        -> received TOTAL
  * so that another process can stop the server, let thousands of requests arrive at once, and look
  * at the server's memory between any two of these steps.
  *
- * Invariants:
- *  1. A connection's `pending` replies plus the requests counted as done are the requests sent.
- *  2. Nothing is sent on a connection while it has replies pending.
- *  3. Every request issued is answered before the result is printed, so no figure has a cut tail.
+ * Every request that is sent is answered before the result is printed, so no figure has a cut tail.
  * Anything unexpected (a closed connection, a reply of another kind, a minute of silence) ends the
  * program.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 
-#include "histogram.h"
 #include "load.h"
-#include "net.h"
-#include "peer/reply_scan.h"
+#include "load/load_run.h"
 #include "wire.h"
 
 #define EVENTS_MAX 512
 #define SILENCE_MSEC_MAX 60000
-
-struct connection {
-    int fd;
-    bool wants_write;
-    unsigned pending; /* replies not yet read */
-    char *batch;
-    size_t batch_length;
-    size_t batch_sent;
-    unsigned batch_requests; /* in `batch`, so that an unchanging batch is not written again */
-    uint64_t sent_at_nsec;
-    struct reply_scanner reader;
-};
 
 /* The file of --script: requests, and where each begins; one place more for the end of the last. */
 static struct {
@@ -62,13 +44,11 @@ static struct {
     uint64_t *starts, count, longest;
 } script;
 
-static struct connection *connections;
-static int poller = -1;
 static char *filler;
-static uint64_t issued, done, misses, errors, value_bytes, key_counter, deadline_nsec;
+static uint64_t misses, errors, value_bytes, key_counter;
+static _Atomic uint64_t answers;
 static char first_error[REPLY_SCAN_ERROR_CHARS];
 static struct draw chance;
-static struct histogram latencies;
 
 /* ---- what is sent ---- */
 
@@ -105,123 +85,112 @@ static char *put_counted_request(char *to, uint64_t key) {
     return wire_put_key(to, key, WIRE_KEY_BYTES_MIN);
 }
 
-static void send_rest_of_batch(struct connection *c) {
-    size_t sent = net_send(c->fd, c->batch + c->batch_sent, c->batch_length - c->batch_sent);
-    if (sent == NET_GONE) load_fail("send: %s", strerror(errno));
-    c->batch_sent += sent;
-    bool wants_write = c->batch_sent < c->batch_length;
-    if (wants_write == c->wants_write) return;
-    net_watch(poller, c->fd, EPOLLIN | (wants_write ? EPOLLOUT : 0), c);
-    c->wants_write = wants_write;
+/* The batch that was written last; one of a hot key is sent again. */
+static struct {
+    char *bytes;
+    size_t length;
+    unsigned requests;
+} written;
+
+static void write_batch(unsigned requests) {
+    if (options.keyspace == KEYSPACE_HOT && written.requests == requests) return;
+    char *end = written.bytes;
+    for (unsigned i = 0; i < requests; i++) end = put_counted_request(end, next_key());
+    written.length = (size_t)(end - written.bytes);
+    written.requests = requests;
 }
 
-static void send_batch(struct connection *c, unsigned requests, uint64_t now) {
-    if (options.keyspace != KEYSPACE_HOT || c->batch_requests != requests) {
-        char *end = c->batch;
-        for (unsigned i = 0; i < requests; i++) end = put_counted_request(end, next_key());
-        c->batch_length = (size_t)(end - c->batch);
-        c->batch_requests = requests;
-    }
-    c->batch_sent = 0;
-    c->pending = requests;
-    c->sent_at_nsec = now;
-    issued += requests;
-    send_rest_of_batch(c);
+static struct load_batch batch_of(unsigned requests) {
+    write_batch(requests);
+    return (struct load_batch){.bytes = {written.bytes, written.length},
+                               .stays = options.keyspace == KEYSPACE_HOT,
+                               .replies = requests};
 }
 
-/* The size of the next batch; 0 when the run is over. */
-static unsigned next_batch_requests(uint64_t now) {
-    if (options.requests) {
-        uint64_t left = options.requests - issued;
-        return (unsigned)(left < options.pipeline ? left : options.pipeline);
-    }
-    return now < deadline_nsec ? (unsigned)options.pipeline : 0;
+static void init_batch(void) {
+    uint64_t longest = (uint64_t)options.value_bytes.most;
+    if (options.value_bytes.kind == SIZE_UNIFORM) longest = (uint64_t)options.value_bytes.high;
+    if (script.count) longest = script.longest;
+    written.bytes =
+        load_grow(NULL, options.pipeline * (WIRE_TEXT_BYTES_MAX + WIRE_KEY_BYTES_MIN + longest));
+}
+
+static bool next_batch(void *unused, unsigned thread, unsigned most, struct load_batch *batch) {
+    *batch = batch_of(most);
+    return true;
 }
 
 /* ---- what comes back ---- */
 
-static void note_error(const struct reply_scanner *r) {
-    if (!errors++) memcpy(first_error, r->error, sizeof(first_error));
+static void count_replies(unsigned count, bool is_miss, const char *error) {
+    if (is_miss) misses += count;
+    if (error && !errors++) snprintf(first_error, sizeof(first_error), "%s", error);
+    atomic_fetch_add_explicit(&answers, count, memory_order_relaxed);
 }
 
-/* Passes over the bytes; returns how many replies end in them. */
-static unsigned count_replies(struct reply_scanner *r, const char *at, const char *end) {
-    unsigned count = 0;
-    while (at < end) {
-        bool sound = true;
-        enum scanned kind = reply_scan(r, &at, end, NULL, &sound);
-        if (!sound) load_fail("a reply that begins with byte %d", (unsigned char)at[-1]);
-        count += kind != SCANNED_NONE;
-        misses += kind == SCANNED_NIL || kind == SCANNED_ZERO;
-        if (kind == SCANNED_ERROR || kind == SCANNED_OOM) note_error(r);
-    }
-    return count;
-}
-
-/* Reads once. True when the connection's whole batch is answered. */
-static bool receive_counted(struct connection *c) {
-    ssize_t n = recv(c->fd, load_read_buffer, READ_BYTES, MSG_DONTWAIT);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-    if (n < 0) load_fail("receive: %s", strerror(errno));
-    if (n == 0)
+static void count_answer(void *unused, unsigned thread, const struct load_answer *answer) {
+    if (answer->outcome == LOAD_LOST)
         load_fail("the server closed a connection (%s)", errors ? first_error : "no error reply");
-    unsigned count = count_replies(&c->reader, load_read_buffer, load_read_buffer + n);
-    if (count > c->pending) load_fail("%u replies where %u were due", count, c->pending);
-    c->pending -= count;
-    done += count;
-    return count && c->pending == 0;
+    count_replies(answer->count, answer->outcome == LOAD_NIL || answer->outcome == LOAD_ZERO,
+                  answer->error);
 }
 
-static int wait_events(struct epoll_event *events) {
+/* When the last reply was seen, and how many there were then. */
+static struct { uint64_t answers, since_nsec; } silence;
+
+/* Called four times a second. */
+static void watch_silence(void *unused, const struct load_progress *progress) {
+    uint64_t now = load_now_nsec(), seen = atomic_load_explicit(&answers, memory_order_relaxed);
+    if (seen != silence.answers || !silence.since_nsec) {
+        silence.answers = seen;
+        silence.since_nsec = now;
+    }
+    if (now - silence.since_nsec > SILENCE_MSEC_MAX * UINT64_C(1000000))
+        load_fail("no reply in %d s", SILENCE_MSEC_MAX / 1000);
+}
+
+/* ---- held: connections that lines of the standard input drive ---- */
+
+static struct load_connection *held;
+static int poller = -1;
+static uint64_t issued;
+
+static void count_held(void *unused, struct load_connection *c, const struct load_flight *flight,
+                       unsigned count, enum scanned kind) {
+    bool is_error = kind == SCANNED_ERROR || kind == SCANNED_OOM;
+    count_replies(count, kind == SCANNED_NIL || kind == SCANNED_ZERO,
+                  is_error ? c->scanner.error : NULL);
+}
+
+static const struct load_reader held_reader = {
+    .buffer = load_read_buffer, .room = READ_BYTES, .answered = count_held};
+
+/* Waits for events, and serves the connections that have some. */
+static void serve_held(void) {
+    struct epoll_event events[EVENTS_MAX];
+    char reason[LOAD_REASON_CHARS];
     int n = epoll_wait(poller, events, EVENTS_MAX, SILENCE_MSEC_MAX);
-    if (n == 0)
-        load_fail("no reply in %d s, %" PRIu64 " due", SILENCE_MSEC_MAX / 1000, issued - done);
+    if (n == 0) load_fail("no reply in %d s", SILENCE_MSEC_MAX / 1000);
     if (n < 0 && errno != EINTR) load_fail("epoll: %s", strerror(errno));
-    return n;
+    for (int i = 0; i < n; i++)
+        if (!load_connection_advance(events[i].data.ptr, &options.target, poller, events[i].events,
+                                     &held_reader, reason))
+            load_fail("%s", reason);
 }
 
-/* Returns the nanoseconds from the first request to the last reply. */
-static uint64_t run_loop(void) {
-    struct epoll_event events[EVENTS_MAX];
-    uint64_t started = load_now_nsec(), now = started;
-    deadline_nsec = started + (uint64_t)(options.seconds * 1e9);
-    for (uint64_t i = 0; i < options.connections; i++) {
-        unsigned requests = next_batch_requests(now);
-        if (requests) send_batch(&connections[i], requests, now);
-    }
-    while (done < issued) {
-        int n = wait_events(events);
-        for (int i = 0; i < n; i++) {
-            struct connection *c = events[i].data.ptr;
-            if (c->wants_write) send_rest_of_batch(c);
-            if (!(events[i].events & ~(unsigned)EPOLLOUT) || !receive_counted(c)) continue;
-            now = load_now_nsec();
-            histogram_note(&latencies, now - c->sent_at_nsec, c->batch_requests);
-            unsigned requests = next_batch_requests(now);
-            if (requests) send_batch(c, requests, now);
-        }
-    }
-    return load_now_nsec() - started;
+static void open_held(struct load_connection *c) {
+    char reason[LOAD_REASON_CHARS];
+    load_connection_init(c);
+    if (!load_connection_connect(c, &options.target, poller, reason)) load_fail("%s", reason);
+    while (!load_connection_is_ready(c)) serve_held();
 }
 
-/* ---- connections ---- */
-
-static void open_connection(struct connection *c) {
-    uint64_t longest = (uint64_t)options.value_bytes.most;
-    if (options.value_bytes.kind == SIZE_UNIFORM) longest = (uint64_t)options.value_bytes.high;
-    if (script.count) longest = script.longest;
-    c->fd = net_open(&options.target, (uint64_t)(c - connections), 0, true);
-    net_watch_new(poller, c->fd, EPOLLIN, c);
-    c->batch =
-        load_grow(NULL, options.pipeline * (WIRE_TEXT_BYTES_MAX + WIRE_KEY_BYTES_MIN + longest));
-}
-
-static void receive_all(void) {
-    struct epoll_event events[EVENTS_MAX];
-    while (done < issued) {
-        int n = wait_events(events);
-        for (int i = 0; i < n; i++) receive_counted(events[i].data.ptr);
-    }
+static void send_held(struct load_connection *c) {
+    const struct load_batch batch = batch_of((unsigned)options.pipeline);
+    if (c->count) load_fail("a request is still under way");
+    if (!load_connection_send(c, poller, &batch, 0, 0, 0))
+        load_fail("send: %s", strerror(c->broken));
+    issued += batch.replies;
 }
 
 static uint64_t parse_number(const char *text) {
@@ -236,26 +205,26 @@ static uint64_t parse_number(const char *text) {
 static void run_held(void) {
     char line[64];
     uint64_t opened = 0, next = 0;
+    held = load_grow(NULL, options.connections * sizeof(*held));
+    poller = epoll_create1(EPOLL_CLOEXEC);
+    if (poller < 0) load_fail("epoll: %s", strerror(errno));
+    load_connection_allow(options.connections);
     while (fgets(line, sizeof(line), stdin)) {
         if (!strncmp(line, "connect ", 8)) {
             for (uint64_t n = parse_number(line + 8); n; n--) {
                 if (opened == options.connections) load_fail("more than --connections");
-                open_connection(&connections[opened++]);
+                open_held(&held[opened++]);
             }
             printf("connected %" PRIu64 "\n", opened);
         } else if (!strncmp(line, "send ", 5)) {
             uint64_t n = parse_number(line + 5);
             if (n > opened) load_fail("more than are connected");
-            for (; n; n--, next++) {
-                struct connection *c = &connections[next % opened];
-                if (c->pending) load_fail("a request is still under way");
-                send_batch(c, (unsigned)options.pipeline, 0);
-            }
+            for (; n; n--, next++) send_held(&held[next % opened]);
             printf("sent %" PRIu64 "\n", issued);
         } else if (!strcmp(line, "receive\n")) {
-            receive_all();
+            while (atomic_load(&answers) < issued) serve_held();
             if (errors) load_fail("an error reply: %s", first_error);
-            printf("received %" PRIu64 "\n", done);
+            printf("received %" PRIu64 "\n", atomic_load(&answers));
         } else {
             load_fail("unknown order: %s", line);
         }
@@ -300,32 +269,46 @@ static void read_script(void) {
     options.first_key = 0;
 }
 
-static void print_counted(uint64_t nsec) {
-    double seconds = (double)nsec / 1e9;
-    printf("{\"requests\": %" PRIu64 ", \"seconds\": %.6f, \"rps\": %.1f, ", done, seconds,
-           (double)done / seconds);
+static double usec_at(const struct load_result *result, double share) {
+    return (double)load_latency_usec_at(&result->latency, share);
+}
+
+static void print_counted(const struct load_result *result) {
+    printf("{\"requests\": %" PRIu64 ", \"seconds\": %.6f, \"rps\": %.1f, ", answers,
+           result->seconds, (double)answers / result->seconds);
     printf("\"errors\": %" PRIu64 ", \"first_error\": \"%s\", \"misses\": %" PRIu64 ", ", errors,
            first_error, misses);
     printf("\"value_bytes\": %" PRIu64 ", \"load_cpu_seconds\": %.3f, ", value_bytes,
            load_cpu_seconds());
     printf("\"latency_usec\": {\"p50\": %.1f, \"p99\": %.1f, \"p99.9\": %.1f, \"max\": %.1f}}\n",
-           histogram_at(&latencies, 0.5) / 1000, histogram_at(&latencies, 0.99) / 1000,
-           histogram_at(&latencies, 0.999) / 1000, histogram_at(&latencies, 1) / 1000);
+           usec_at(result, 0.5), usec_at(result, 0.99), usec_at(result, 0.999), usec_at(result, 1));
 }
+
+static struct load_result result;
 
 void load_count(void) {
     if (options.script) read_script();
-    net_raise_descriptor_limit(options.connections);
     draw_init(&chance, options.seed);
     filler = load_filler(VALUE_BYTES_MAX);
-    connections = load_grow(NULL, options.connections * sizeof(*connections));
-    memset(connections, 0, options.connections * sizeof(*connections));
-    poller = epoll_create1(EPOLL_CLOEXEC);
-    if (poller < 0) load_fail("epoll: %s", strerror(errno));
+    init_batch();
     if (options.hold) {
         run_held();
         return;
     }
-    for (uint64_t i = 0; i < options.connections; i++) open_connection(&connections[i]);
-    print_counted(run_loop());
+    const struct load_stream stream = {.targets = &options.target,
+                                       .target_count = 1,
+                                       .source = {NULL, next_batch, NULL},
+                                       .sink = {count_answer, NULL, NULL},
+                                       .connections = (unsigned)options.connections,
+                                       .pipeline = (unsigned)options.pipeline,
+                                       .requests = options.requests,
+                                       .tolerates = true};
+    const struct load load = {
+        .streams = &stream,
+        .stream_count = 1,
+        .threads = 1,
+        .duration_nsec = options.requests ? 0 : (int64_t)(options.seconds * 1e9),
+        .watch = watch_silence};
+    if (!load_run(&load, &result)) load_fail("%s", result.reason);
+    print_counted(&result);
 }

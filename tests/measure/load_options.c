@@ -25,7 +25,8 @@ struct row {
     const char *help;
 };
 
-static struct load_options given = {.target = {.host = "127.0.0.1", .port = 6379},
+static struct load_options given = {.target = {.address = {.host = "127.0.0.1"}},
+                                    .port = 6379,
                                     .info_fields = "used_memory",
                                     .connections = 50,
                                     .pipeline = 1,
@@ -47,11 +48,10 @@ static struct load_options given = {.target = {.host = "127.0.0.1", .port = 6379
                                     .arrivals = {.kind = ARRIVAL_POISSON}};
 
 static const struct row rows[] = {
-    {BOTH, "host", KIND_TEXT, &given.target.host, 0, "IPv4 address"},
-    {BOTH, "port", KIND_WHOLE, &given.target.port, 0, "TCP port"},
-    {BOTH, "unix", KIND_TEXT, &given.target.unix_path, 0, "path of a unix socket, instead of TCP"},
-    {BOTH, "sources", KIND_WHOLE, &given.target.sources, 0,
-     "source addresses 127.0.0.2 on, used in turn"},
+    {BOTH, "host", KIND_TEXT, &given.target.address.host, 0, "name or address"},
+    {BOTH, "port", KIND_WHOLE, &given.port, 0, "TCP port"},
+    {BOTH, "unix", KIND_TEXT, &given.target.address.path, 0,
+     "path of a unix socket, instead of TCP"},
     {BOTH, "connections", KIND_WHOLE, &given.connections, 0, "that carry the main stream"},
     {BOTH, "pipeline", KIND_WHOLE, &given.pipeline, 0, "requests that are sent together"},
     {BOTH, "seconds", KIND_REAL, &given.seconds, 0, "in which requests are sent, or become due"},
@@ -236,7 +236,9 @@ static void read_trace(void) {
 }
 
 static void check_common(void) {
-    demand_that(given.target.port && given.target.port < 65536, "--port is 1 to 65535");
+    demand_that(given.port && given.port < 65536, "--port is 1 to 65535");
+    demand_that(given.connections <= CONNECTIONS_MAX && given.pipeline <= PIPELINE_MAX,
+                "--connections and --pipeline are at most 10^6");
     demand_that(given.connections && given.pipeline && given.databases && given.keys,
                 "--connections, --pipeline, --databases and --keys are at least 1");
     demand_that(given.first_key + given.keys < 1000000000000u, "keys have twelve digits");
@@ -291,6 +293,7 @@ void load_options_read(int argc, char **argv, struct load_options *options) {
     read_trace();
     check_common();
     given.loop == LOOP_COUNT ? check_count() : check_record();
+    given.target.address.port = (int)given.port;
     given.arrivals.due_s = 0;
     for (unsigned i = 0; i < given.arrivals.count; i++)
         given.arrivals.steps[i].per_s /= (double)given.pipeline;

@@ -4,12 +4,14 @@
 #ifndef EVENKEEL_MEASURE_LOAD_OPTIONS_H
 #define EVENKEEL_MEASURE_LOAD_OPTIONS_H
 #include "draw.h"
-#include "net.h"
+#include "load/load_connection.h"
 #include "output.h"
 #include "trace.h"
 
 #define VALUE_BYTES_MAX (1u << 20) /* above any value of a cache that is imitated */
 #define KEY_BYTES_MAX 1024
+#define CONNECTIONS_MAX 1000000
+#define PIPELINE_MAX 1000000
 #define TTL_MSEC_MAX 1e12
 /* A run whose own lateness exceeds 5 ms for more than this share of its requests is repeated. */
 #define LATE_SHARE_MAX 0.001
@@ -22,7 +24,8 @@ enum keyspace { KEYSPACE_HOT, KEYSPACE_RANDOM, KEYSPACE_SEQUENTIAL };
 
 struct load_options {
     enum loop loop;
-    struct net_target target;
+    struct load_target target; /* without a greeting */
+    uint64_t port;
     /* of the loop that counts */
     enum command command;
     enum keyspace keyspace;

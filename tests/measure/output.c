@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "histogram.h"
+#include "load/load_latency.h"
 
 #define BLOCK_RECORDS (1u << 20)
 #define BLOCKS_MAX 512 /* half a thousand million requests: hours of load */
@@ -27,7 +27,7 @@
 
 static struct record *blocks[BLOCKS_MAX];
 static uint64_t record_count;
-static struct histogram latencies[STREAMS];
+static struct load_latency latencies[STREAMS];
 static uint32_t slots[SLOTS];
 static uint64_t began_msec, passed_slot, passed_count, beyond_count;
 static char *info_text;
@@ -44,7 +44,7 @@ void output_record(const struct record *record) {
     if (!blocks[block]) blocks[block] = malloc(BLOCK_RECORDS * sizeof(*record));
     if (!blocks[block]) abort();
     *record_at(record_count++) = *record;
-    histogram_note(&latencies[record->stream], record->latency_usec, 1);
+    load_latency_note(&latencies[record->stream], (int64_t)record->latency_usec * 1000, 1);
 }
 
 void output_begin(uint64_t now_msec) { began_msec = now_msec; }
@@ -161,9 +161,10 @@ void output_summary(FILE *out) {
     fprintf(out, "}, \"latency_usec\": {");
     const double shares[] = {0.5, 0.99, 0.999, 1};
     for (int s = 0; s < STREAMS; s++) {
-        const struct histogram *h = &latencies[s];
-        fprintf(out, "%s\"%s\": [%" PRIu64, s ? ", " : "", streams[s], h->count);
-        for (int i = 0; i < 4 && h->count; i++) fprintf(out, ", %.0f", histogram_at(h, shares[i]));
+        const struct load_latency *l = &latencies[s];
+        fprintf(out, "%s\"%s\": [%" PRIu64, s ? ", " : "", streams[s], l->count);
+        for (int i = 0; i < 4 && l->count; i++)
+            fprintf(out, ", %" PRIu64, load_latency_usec_at(l, shares[i]));
         fprintf(out, "]");
     }
     fprintf(out, "}, \"deadlines_beyond\": %" PRIu64, beyond_count);

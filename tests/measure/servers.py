@@ -14,17 +14,14 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(ROOT, 'build', 'measure')
-LOAD = os.path.join(BUILD, 'load')
-LOAD_SOURCES = [os.path.join(HERE, f'{name}.c')
-                for name in ('load', 'load_count', 'load_record', 'load_options', 'net',
-                             'histogram', 'output', 'trace', 'wire', 'draw')]
-LOAD_SOURCES.append(os.path.join(ROOT, 'src/peer/reply_scan.c'))
+LOAD = os.path.join(ROOT, 'build', 'release', 'measure', 'load')
 CORES = sorted(os.sched_getaffinity(0))
 SERVER_CORE, LOAD_CORE = CORES[0], CORES[1 % len(CORES)]
 SPARE_CORES = CORES[2:] or [LOAD_CORE]
@@ -259,18 +256,12 @@ class Server:
 
 
 def build_load():
-    """Compiles the load when one of its files is newer than the program."""
-    headers = [path[:-2] + '.h' for path in LOAD_SOURCES]
-    files = LOAD_SOURCES + [path for path in headers if os.path.exists(path)]
-    newest = max(os.path.getmtime(path) for path in files)
-    if os.path.exists(LOAD) and os.path.getmtime(LOAD) >= newest:
-        return
-    os.makedirs(BUILD, exist_ok=True)
-    forbidden = os.path.join(ROOT, 'src/base/forbidden.h')
-    subprocess.run([*os.environ.get('CC', 'cc').split(), '-std=gnu11', '-O2', '-g', '-Wall',
-                    '-Wextra', '-Wshadow', '-include', forbidden,
-                    '-I' + os.path.join(ROOT, 'src'), *LOAD_SOURCES, '-o', LOAD, '-lm'],
-                   check=True)
+    """Builds the load and what it links of src/, where they are not up to date."""
+    environment = {name: value for name, value in os.environ.items()
+                   if name not in ('MAKEFLAGS', 'MFLAGS', 'MAKELEVEL', 'VARIANT')}
+    compiler = ['CC=' + os.environ['CC']] if os.environ.get('CC') else []
+    subprocess.run(['make', '-s', '-C', ROOT, *compiler, 'measure'], env=environment, check=True,
+                   stdout=sys.stderr)
 
 
 def build_preloaded(source):

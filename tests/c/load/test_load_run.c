@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "load/answerer.h"
 #include "load/load_pace.h"
@@ -182,7 +183,36 @@ static void test_a_server_that_is_gone_is_tried_again(void **state) {
     told.dues = dues;
     assert_true(run_stream(&stream, (struct load){.drain_nsec = 5000 * MSEC}));
     assert_int_equal(told.outcomes[LOAD_LOST], 3);
-    assert_true(result->refused >= 2); /* each connection is lost before it was answered */
+    assert_int_equal(result->lost,
+                     3); /* each before it was answered: they are made after a pause */
+}
+
+/* The first batch takes the server away: its connection and the listener are closed. */
+static bool last_batch(void *listener, unsigned thread, unsigned most, struct load_batch *batch) {
+    int *fd = listener;
+    struct socket_peer from;
+    if (*fd >= 0) close(socket_accept(*fd, &from));
+    if (*fd >= 0) close(*fd);
+    *fd = -1;
+    *batch = (struct load_batch){.bytes = {"P\n", 2}, .replies = 1, .about = 7};
+    return true;
+}
+
+static void test_a_server_that_has_gone_is_seen(void **state) {
+    struct load_stream stream = stream_of("P");
+    struct socket_peer local;
+    int listener = socket_listen_tcp("127.0.0.1", 0, 8, (char[64]){0}, 64);
+    assert_true(socket_local_of(listener, &local));
+    target.address.port = local.port;
+    stream.source = (struct load_source){listed_due, last_batch, &listener};
+    stream.tolerates = true;
+    due_each_msec(2);
+    assert_true(run_stream(&stream, (struct load){.drain_nsec = 250 * MSEC}));
+    assert_true(result->refused >= 1);
+    assert_int_equal(result->lost, 1);
+    assert_int_equal(told.outcomes[LOAD_LOST], 1);
+    assert_int_equal(told.outcomes[LOAD_UNANSWERED], 1);
+    assert_int_equal(told.unsent, 1); /* it waits in line for a connection */
 }
 
 static void test_a_stall_is_charged_to_all_that_are_due_in_it(void **state) {
@@ -272,6 +302,19 @@ static void test_the_second_stream_ends_with_the_first(void **state) {
     assert_true(told.next_due < 999);
 }
 
+static void test_a_duration_is_kept_for_the_second_stream(void **state) {
+    static const int64_t dues[] = {0, LOAD_NEVER};
+    struct load_stream streams[] = {stream_of("P"), stream_of("P")};
+    streams[0].source.due = listed_due;
+    told.dues = dues;
+    const struct load load = {
+        .streams = streams, .stream_count = 2, .threads = 1, .duration_nsec = 60 * MSEC};
+    int64_t began = clock_monotonic_msec();
+    assert_true(load_run(&load, result));
+    assert_true(clock_monotonic_msec() - began >= 60);
+    assert_true(told.outcomes[LOAD_OK] > 1);
+}
+
 /* A batch that no socket takes at once; the source overwrites its bytes at the next batch. */
 static char *huge;
 
@@ -336,6 +379,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_a_lost_connection_is_made_anew, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_server_that_is_gone_is_tried_again, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(test_a_server_that_has_gone_is_seen, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_stall_is_charged_to_all_that_are_due_in_it, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_what_is_never_answered_is_told, set_up, tear_down),
@@ -344,6 +388,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_the_warm_up_is_not_counted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_idle_connections_are_renewed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_the_second_stream_ends_with_the_first, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_a_duration_is_kept_for_the_second_stream, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_bytes_that_the_socket_does_not_take_are_kept, set_up,
                                         tear_down),

@@ -542,7 +542,7 @@ static void print_delayed(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%" PRIu64, aof_writer_state().delayed);
 }
 static void print_memory(const struct metric_row *row, struct buffer *out) {
-    buffer_printf(out, "%zu", memory_used(MEMORY_AOF));
+    buffer_printf(out, "%zu", memory_used(aof_memory));
 }
 
 #define WHILE_ON(p, n, m, fn, h)                                             \
@@ -595,6 +595,7 @@ static const struct metric_row metric_rows[] = {
 };
 
 void aof_register(void) {
+    memory_class_register(&aof_memory, MEMORY_UNCOUNTED);
     aof_options_register(appendonly_switched);
     command_register(COMMAND_ROWS(rows));
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));

@@ -18,13 +18,15 @@
 #include "base/panic.h"
 #include "io/file.h"
 
+enum memory_class aof_memory = MEMORY_OTHER;
+
 /* How many pieces one call writes. */
 #define PIECES_MAX 64
 
 static struct aof_block *block_new(uint64_t start, size_t at_least) {
     size_t wanted = sizeof(struct aof_block) + at_least;
     size_t bytes = memory_good_size(wanted > AOF_BLOCK_BYTES ? wanted : AOF_BLOCK_BYTES);
-    struct aof_block *block = memory_alloc(bytes, MEMORY_AOF);
+    struct aof_block *block = memory_alloc(bytes, aof_memory);
     block->next = NULL;
     block->start = start;
     block->used = 0;
@@ -33,7 +35,7 @@ static struct aof_block *block_new(uint64_t start, size_t at_least) {
 }
 
 static void block_free(struct aof_block *block) {
-    memory_free_sized(block, sizeof(*block) + block->capacity, MEMORY_AOF);
+    memory_free_sized(block, sizeof(*block) + block->capacity, aof_memory);
 }
 
 void aof_queue_open(struct aof_queue *q) {

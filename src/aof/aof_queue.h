@@ -17,6 +17,10 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "base/memory.h"
+
+/* The class of the log's queue and of its writers' jobs. aof_register registers it. */
+extern enum memory_class aof_memory;
 
 #define AOF_BLOCK_BYTES 65536
 

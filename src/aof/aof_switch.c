@@ -158,8 +158,8 @@ static void begin_step(enum phase next, struct step what, uint64_t to) {
 static void end_switch(bool good) {
     phase = OVER;
     void (*ended)(bool) = now.ended;
-    memory_free((char *)now.temporary, MEMORY_AOF);
-    memory_free((char *)now.path, MEMORY_AOF);
+    memory_free((char *)now.temporary, aof_memory);
+    memory_free((char *)now.path, aof_memory);
     fd = -1;
     ended(good);
 }
@@ -250,8 +250,8 @@ static void begin_folder(void) {
 void aof_switch_begin(const struct aof_switch *what) {
     ASSERT(phase == OVER);
     now = *what;
-    now.temporary = memory_strdup(what->temporary, MEMORY_AOF);
-    now.path = memory_strdup(what->path, MEMORY_AOF);
+    now.temporary = memory_strdup(what->temporary, aof_memory);
+    now.path = memory_strdup(what->path, aof_memory);
     position = synced = what->from;
     rest_synced = !what->has_log; /* the child has synced its part */
     rounds = 0;

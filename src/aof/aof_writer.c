@@ -304,7 +304,7 @@ static void run_job(void *argument) {
         return;
     }
     close_later(fd); /* the file was given up meanwhile */
-    memory_free(j, MEMORY_AOF);
+    memory_free(j, aof_memory);
 }
 
 /* Sets the job's range: up to this position of the queue. */
@@ -315,7 +315,7 @@ static void set_range(struct job *j, uint64_t to) {
 }
 
 static void begin_job(uint64_t to, bool syncs) {
-    struct job *j = memory_zalloc(sizeof(*j), MEMORY_AOF);
+    struct job *j = memory_zalloc(sizeof(*j), aof_memory);
     j->fd = file.fd;
     set_range(j, to);
     j->file_bytes = file.bytes;
@@ -352,7 +352,7 @@ static void note_released(const struct job *j) {
 
 static void end_job(void) {
     const struct job done = *job, *j = &done; /* a copy: the host's callbacks may not return */
-    memory_free(job, MEMORY_AOF);
+    memory_free(job, aof_memory);
     job = NULL;
     file.position += j->written;
     file.bytes += j->written;
@@ -519,7 +519,7 @@ static void give_up_file(void) {
     if (j && atomic_exchange(&j->state, JOB_ORPHAN) == JOB_RUNS) {
         ASSERT(syncs_alone);
     } else {
-        if (j) memory_free(j, MEMORY_AOF);
+        if (j) memory_free(j, aof_memory);
         if (file.fd >= 0) close_later(file.fd);
     }
     file.fd = -1;

@@ -61,6 +61,22 @@ static void (*oom_handler)(size_t size);
 static const struct memory_hook *test_hook;
 static bool (*test_refusal)(size_t size);
 
+/* ---- Classes ---- */
+
+/* Numbers of registered classes: those that count from MEMORY_CLASS_NEXT up to MEMORY_COUNTED_END,
+ * so that the sum of all that counts needs no test; the others from there on. */
+static unsigned counted_next = MEMORY_CLASS_NEXT, apart_next = MEMORY_COUNTED_END;
+static enum memory_class uncounted[MEMORY_CLASSES] = {MEMORY_SAVES};
+static unsigned uncounted_count = 1;
+
+void memory_class_register(enum memory_class *class, enum memory_sums sums) {
+    if (*class != MEMORY_OTHER) return;
+    unsigned *next = sums == MEMORY_APART ? &apart_next : &counted_next;
+    ASSERT(*next < (sums == MEMORY_APART ? MEMORY_LEAVING : MEMORY_COUNTED_END));
+    *class = (enum memory_class)(*next)++;
+    if (sums == MEMORY_UNCOUNTED) uncounted[uncounted_count++] = *class;
+}
+
 /* ---- Good sizes ---- */
 
 #ifdef EVENKEEL_SANITIZER
@@ -261,6 +277,7 @@ static void block_change_class(void *block, size_t bytes, enum memory_class from
 }
 
 size_t memory_usable_size(const void *block) {
+    if (!block) return 0;
     const struct block_header *header = block_header_of(block);
     ASSERT(header->magic == MAGIC_LIVE || header->magic == MAGIC_ALIGNED);
     return header->bytes;
@@ -299,7 +316,7 @@ static void block_drop_aligned(void *block, size_t alignment, size_t size, size_
 static void block_change_class(void *block, size_t bytes, enum memory_class from,
                                enum memory_class to) {}
 
-size_t memory_usable_size(const void *block) { return sallocx(block, 0); }
+size_t memory_usable_size(const void *block) { return block ? sallocx(block, 0) : 0; }
 
 #endif
 
@@ -468,16 +485,16 @@ size_t memory_used(enum memory_class class) {
     return used < 0 ? 0 : (size_t)used;
 }
 
-static bool is_counted(unsigned class) { return class != MEMORY_LUA && class != MEMORY_LEAVING; }
-
 size_t memory_used_uncounted(void) {
-    return memory_used(MEMORY_AOF) + memory_used(MEMORY_REPLICATION) + memory_used(MEMORY_SAVES);
+    size_t used = 0;
+    for (unsigned i = 0; i < uncounted_count; i++) used += memory_used(uncounted[i]);
+    return used;
 }
 
 size_t memory_used_total(void) {
     int64_t used = 0; /* read in every turn, so unrolled: two additions a class */
 #pragma GCC unroll 16
-    for (unsigned i = 0; i < MEMORY_CLASSES; i++) used += is_counted(i) ? used_signed(i) : 0;
+    for (unsigned i = 0; i < MEMORY_COUNTED_END; i++) used += used_signed(i);
     return used < 0 ? 0 : (size_t)used;
 }
 

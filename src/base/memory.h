@@ -20,21 +20,33 @@
 
 #include "base/attributes.h"
 
+/* The classes that several folders allocate in. A folder that has memory of its own to show gets a
+ * number for its class when it registers (memory_class_register). */
 enum memory_class {
-    MEMORY_DATASET,     /* keys, values, tables, deadline index */
-    MEMORY_CLIENTS,     /* connections: state, queries, replies */
-    MEMORY_REPLICATION, /* backlog, replicas' buffers */
-    MEMORY_AOF,
+    MEMORY_DATASET, /* keys, values, tables, deadline index */
+    MEMORY_CLIENTS, /* connections: state, queries, replies */
     MEMORY_SAVES,   /* copied for a save by walk, and not written yet */
-    MEMORY_SCRIPTS, /* cached scripts */
-    MEMORY_LUA,     /* Lua's heap: values of scripts, their code, garbage not collected yet */
-    MEMORY_MODULES,
-    MEMORY_TLS,     /* libssl's memory: contexts, sessions, the state of each connection */
     MEMORY_POOLS,   /* free buffers kept for reuse, the threads' own buffers */
     MEMORY_OTHER,   /* tables of commands and options, logs, everything else */
-    MEMORY_LEAVING, /* deleted, and still being freed in steps: already counted as free */
+    MEMORY_CLASS_NEXT,
+    /* The classes from here on are not part of memory_used_total. */
+    MEMORY_COUNTED_END = 10,
+    MEMORY_LEAVING = 11, /* deleted, and still being freed in steps: already counted as free */
     MEMORY_CLASSES
 };
+
+/* Which sums a registered class is part of. */
+enum memory_sums {
+    MEMORY_COUNTED,   /* memory_used_total */
+    MEMORY_UNCOUNTED, /* memory_used_total and memory_used_uncounted */
+    MEMORY_APART      /* none, because 6.2 does not count such memory */
+};
+/* Gives a folder's class a number. `class` is a variable of the folder, MEMORY_OTHER before, so
+ * that what is allocated without a registration (in tools, in tests) is counted as other memory.
+ * Called at start, before the first allocation in the class. Does nothing for a class that has its
+ * number. Asserts that a number is free: there are MEMORY_COUNTED_END of the classes that count,
+ * and one that is apart. */
+void memory_class_register(enum memory_class *class, enum memory_sums sums);
 
 /* Returns at least `size` bytes (size 0 counts as 1), aligned to 16. Never NULL. */
 MUST_USE void *memory_alloc(size_t size, enum memory_class class)
@@ -69,7 +81,7 @@ void memory_free_aligned(void *block, size_t alignment, size_t size, enum memory
 /* The bytes that a request of `size` really takes; pure arithmetic. A block need not be reallocated
  * between two sizes with the same good size. */
 size_t memory_good_size(size_t size);
-/* The bytes that `block` really takes. */
+/* The bytes that `block` really takes; 0 for NULL. */
 size_t memory_usable_size(const void *block);
 
 /* Moves `bytes` (may be negative) from the one class' count to the other's, as when a block changes
@@ -80,11 +92,10 @@ void memory_move(void *block, size_t bytes, enum memory_class from, enum memory_
 /* Adds this thread's counts to the shared ones. Call once a turn in every thread but the main. */
 void memory_publish(void);
 size_t memory_used(enum memory_class class);
-/* Bytes of the classes for the log, replicas and saves: `maxmemory` does not count them, because
- * eviction could free none of them. */
+/* Bytes of MEMORY_SAVES and of the classes that are registered as MEMORY_UNCOUNTED (the log,
+ * replicas): `maxmemory` does not count them, because eviction could free none of them. */
 size_t memory_used_uncounted(void);
-/* Bytes of all classes but MEMORY_LEAVING and MEMORY_LUA (as in 6.2, whose Lua has an allocator of
- * its own). */
+/* Bytes of all classes but MEMORY_LEAVING and those that are registered as MEMORY_APART. */
 size_t memory_used_total(void);
 
 /* Called on out of memory with the size that was asked for, before the process ends. */

@@ -70,7 +70,7 @@ struct connection *connection_open(const struct connection_transport *transport,
 }
 
 static void book_as(struct connection *c, size_t bytes) {
-    enum memory_class memory = c->transport->memory;
+    enum memory_class memory = *c->transport->memory;
     memory_move(NULL, bytes - c->booked_bytes, memory, c->class);
     booked_total[memory] += bytes - c->booked_bytes;
     c->booked_bytes = bytes;

@@ -37,7 +37,9 @@ struct connection;
 struct connection_transport {
     const char *name;
     size_t bytes; /* size of its struct, which begins with struct connection and is made zeroed */
-    enum memory_class memory; /* class of what it allocates besides, counted in `held_bytes` */
+    /* The class of what it allocates besides, counted in `held_bytes`. It does not change while
+     * there are connections. */
+    const enum memory_class *memory;
     /* Prepares the handshake. Returns false with a reason if it cannot; `close` is not called then.
      */
     bool (*open)(struct connection *c, char *reason, size_t reason_size);

@@ -23,7 +23,7 @@
  *  7. Once libssl has failed, only SSL_free is called, because a close_notify must not be sent amid
  *     a record.
  *
- * Memory that libssl allocates is booked to MEMORY_TLS; what it allocates in a call for a
+ * Memory that libssl allocates is booked to tls_memory; what it allocates in a call for a
  * connection is also charged to that connection (io/connection.h). libssl has its own locks, so
  * several threads may call it. Its errors are kept for each thread, and are cleared before each
  * call whose result is checked.
@@ -48,6 +48,8 @@
 #include "base/panic.h"
 #include "base/system.h"
 #include "io/connection.h"
+
+enum memory_class tls_memory = MEMORY_OTHER;
 
 #if OPENSSL_VERSION_NUMBER < 0x30000000L
 #error "OpenSSL 3.0 or later is needed"
@@ -94,14 +96,14 @@ static void note_block(const void *block, int sign) {
 }
 
 static void *ssl_alloc(size_t size, const char *file, int line) {
-    void *block = size && !is_too_large(size) ? memory_try_alloc(size, MEMORY_TLS) : NULL;
+    void *block = size && !is_too_large(size) ? memory_try_alloc(size, tls_memory) : NULL;
     note_block(block, 1);
     return block;
 }
 
 static void ssl_free(void *block, const char *file, int line) {
     note_block(block, -1);
-    memory_free(block, MEMORY_TLS);
+    memory_free(block, tls_memory);
 }
 
 static void *ssl_realloc(void *block, size_t size, const char *file, int line) {
@@ -110,8 +112,8 @@ static void *ssl_realloc(void *block, size_t size, const char *file, int line) {
         return NULL;
     }
     if (is_too_large(size)) return NULL;
-    size_t had = block ? memory_usable_size(block) : 0;
-    void *moved = memory_try_realloc(block, size, MEMORY_TLS);
+    size_t had = memory_usable_size(block);
+    void *moved = memory_try_realloc(block, size, tls_memory);
     note_block(moved, 1);
     if (account && moved) account->held_bytes -= (int64_t)had;
     return moved;
@@ -168,6 +170,7 @@ static bool make_method(void) {
 /* Prepares libssl, once, before any other call of it. */
 static bool prepare_library(void) {
     if (prepared) return true;
+    memory_class_register(&tls_memory, MEMORY_COUNTED);
     if (!CRYPTO_set_mem_functions(ssl_alloc, ssl_realloc, ssl_free)) return false;
     prepared = OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL) && make_method();
     return prepared;
@@ -675,7 +678,7 @@ static void close_connection(struct connection *c) {
 const struct connection_transport tls_transport = {
     .name = "tls",
     .bytes = sizeof(struct tls),
-    .memory = MEMORY_TLS,
+    .memory = &tls_memory,
     .open = open_connection,
     .handshake = shake_hands,
     .read = read_bytes,

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "base/memory.h"
 
 /* The largest block that libssl gets during a handshake, because a first message that claims to be
  * 128 KiB long would make libssl allocate as much before a byte of it came. Suffices for
@@ -32,6 +33,9 @@
 #define TLS_READS_MAX 3
 
 struct connection_transport;
+
+/* The class of libssl's memory: contexts, sessions, the state of each connection. */
+extern enum memory_class tls_memory;
 
 enum tls_auth { TLS_AUTH_NO, TLS_AUTH_YES, TLS_AUTH_OPTIONAL };
 

@@ -160,7 +160,7 @@ static const struct option_row option_rows[] = {
 };
 
 static void print_memory(const struct metric_row *row, struct buffer *out) {
-    buffer_printf(out, "%zu", memory_used(MEMORY_TLS) + connection_booked_bytes(MEMORY_TLS));
+    buffer_printf(out, "%zu", memory_used(tls_memory) + connection_booked_bytes(tls_memory));
 }
 static void print_open_handshakes(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%zu", connection_handshakes());

@@ -82,7 +82,7 @@ static struct {
     uint64_t owed_record;
     struct buffer output;
     size_t sent;
-} stream = {.input = {.class = MEMORY_REPLICATION}, .output = {.class = MEMORY_REPLICATION}};
+} stream;
 
 static struct buffer no_words = {.class = MEMORY_OTHER}; /* of inline requests: none here */
 static int64_t heard_sec;
@@ -249,7 +249,7 @@ static void grow_arguments(size_t wanted, size_t used) {
     size_t room = stream.room ? stream.room : ARGUMENTS_FIRST;
     while (room < wanted) room *= 2;
     stream.arguments =
-        memory_realloc(stream.arguments, room * sizeof(struct slice), MEMORY_REPLICATION);
+        memory_realloc(stream.arguments, room * sizeof(struct slice), replication_memory);
     stream.room = room;
     stream.parser.argv = stream.arguments + used;
     stream.parser.capacity = (int)(room - used);
@@ -362,7 +362,7 @@ static void run_group(int count) {
 static void forget_all(void) {
     buffer_free(&stream.input);
     buffer_free(&stream.output);
-    memory_free(stream.arguments, MEMORY_REPLICATION);
+    memory_free(stream.arguments, replication_memory);
     stream.arguments = NULL;
     stream.room = stream.sent = 0;
     stream.begin = stream.next = stream.parsed = 0;
@@ -403,6 +403,7 @@ bool apply_begin(struct peer_client *link, struct slice early, int in_database,
         return false;
     }
     c->database = in_database < keyspace_databases() ? in_database : 0;
+    stream.input.class = stream.output.class = replication_memory;
     stream.client = c;
     stream.ended = ended;
     stream.how = APPLY_LOST;

@@ -315,7 +315,7 @@ static bool start_sockets(bool joins) {
         close_pipe();
         return false;
     }
-    copy.feed = feed_create(MEMORY_REPLICATION, 0, 0);
+    copy.feed = feed_create(replication_memory, 0, 0);
     copy.pipe_ended = copy.child_ended = false;
     random_hex(copy.mark, MARK_CHARS);
     job = JOB_SOCKETS;

@@ -16,6 +16,8 @@
 #include "option/option.h"
 #include "replication/feed.h"
 
+enum memory_class replication_memory = MEMORY_OTHER;
+
 /* The least backlog is a block of the feed. */
 #define BACKLOG_BYTES_MIN 16384
 
@@ -51,7 +53,7 @@ void history_settle(void) {
 
 void history_open_backlog(void) {
     if (feed) return;
-    feed = feed_create(MEMORY_REPLICATION, place_kept, (size_t)backlog_bytes);
+    feed = feed_create(replication_memory, place_kept, (size_t)backlog_bytes);
     feed_set_limit(feed, place_kept);
     applied_bytes = backlog_bytes;
 }
@@ -201,6 +203,7 @@ static const struct metric_row metric_rows[] = {
 };
 
 void history_register(void) {
+    memory_class_register(&replication_memory, MEMORY_UNCOUNTED);
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
     history_begin();

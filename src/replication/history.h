@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "base/memory.h"
 #include "base/string.h"
 
 #define HISTORY_ID_CHARS 40
@@ -27,7 +28,11 @@
 
 struct feed;
 
-/* Registers the option and fields of INFO, and makes the first id. Once, at start. */
+/* The class of the backlog, of what is held for replicas, and of what comes from the primary. */
+extern enum memory_class replication_memory;
+
+/* Registers the option, the fields of INFO and the class of memory, and makes the first id. Once,
+ * at start. */
 void history_register(void);
 
 /* The ids, 40 hexadecimal digits each; the second is all zeros where there is none. */

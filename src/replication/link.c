@@ -138,7 +138,7 @@ static struct peer_client *link_create_client(void) {
         .input = input_came,
     };
     const struct peer_client_settings settings = {.loop = client_loop(),
-                                                  .class = MEMORY_REPLICATION,
+                                                  .class = replication_memory,
                                                   .reply = {REPLY_BYTES_MAX, 64},
                                                   .asked_max = QUESTIONS,
                                                   .events = &events};

@@ -39,6 +39,7 @@
 #include "rdb/loading.h"
 #include "rdb/rdb_load.h"
 #include "replication/full_sync.h"
+#include "replication/history.h"
 #include "replication/primary.h"
 #include "save/saver.h"
 #include "save/snapshot.h"
@@ -104,7 +105,7 @@ void receive_stop(void) {
         return;
     }
     drop_file();
-    memory_free(copy.window, MEMORY_REPLICATION);
+    memory_free(copy.window, replication_memory);
     copy.window = NULL;
     copy.stage = NONE;
     copy.client = NULL;
@@ -344,7 +345,7 @@ static bool load_file(int fd) {
 }
 
 static bool load_stream(void) {
-    copy.window = memory_alloc(WINDOW_BYTES, MEMORY_REPLICATION);
+    copy.window = memory_alloc(WINDOW_BYTES, replication_memory);
     source_init(&copy.source, &client_source, copy.window, WINDOW_BYTES,
                 copy.has_mark ? SOURCE_LENGTH_UNKNOWN : (uint64_t)copy.total);
     loading_begin("copy of the primary's data", copy.has_mark ? 0 : (uint64_t)copy.total);

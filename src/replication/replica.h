@@ -126,7 +126,7 @@ void replica_append_address(const struct replica *r, struct buffer *out);
 /* Writes to each replica what its socket takes, and closes those beyond their limit. Returns true
  * if more can be done at once. O(replicas) where the stream has grown. */
 MUST_USE bool replica_step(void);
-/* The bytes of MEMORY_REPLICATION that are held for replicas, which do not count for
+/* The bytes of replication_memory that are held for replicas, which do not count for
  * eviction. */
 size_t replica_memory(void);
 #endif

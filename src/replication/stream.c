@@ -22,7 +22,7 @@
 /* A buffer that a larger command has needed is freed. */
 #define ROOM_KEPT_BYTES 65536
 
-static struct buffer room = {.class = MEMORY_REPLICATION};
+static struct buffer room;
 static int selected = AOF_FORMAT_NO_DATABASE;
 static bool takes = true, wanted;
 static int64_t written; /* the place behind the last effect */
@@ -41,6 +41,7 @@ static void stream_look_at_interest(void) {
 }
 
 void stream_open(void) {
+    room.class = replication_memory;
     history_open_backlog();
     stream_look_at_interest();
 }

@@ -29,19 +29,20 @@ static bool element_matches(const void *element, const void *key, size_t length)
     return memcmp(s->sha, key, length) == 0;
 }
 
-static const struct table_type type = {element_hash, element_matches, MEMORY_SCRIPTS};
+enum memory_class cache_memory = MEMORY_OTHER;
+static struct table_type type = {element_hash, element_matches, MEMORY_OTHER};
 
 static void print_count(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%zu", scripts ? table_count(scripts) : 0);
 }
 
 static void print_bytes(const struct metric_row *row, struct buffer *out) {
-    buffer_printf(out, "%zu", memory_used(MEMORY_SCRIPTS));
+    buffer_printf(out, "%zu", memory_used(cache_memory));
 }
 
 static void print_bytes_human(const struct metric_row *row, struct buffer *out) {
     char text[32];
-    number_format_bytes_human(text, sizeof(text), memory_used(MEMORY_SCRIPTS));
+    number_format_bytes_human(text, sizeof(text), memory_used(cache_memory));
     buffer_append_c_string(out, text);
 }
 
@@ -55,6 +56,8 @@ static const struct metric_row metric_rows[] = {
 };
 
 void cache_register(void) {
+    memory_class_register(&cache_memory, MEMORY_COUNTED);
+    type.class = cache_memory;
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
 }
 
@@ -79,7 +82,7 @@ struct cached_script *cache_find(const char sha[static CACHE_SHA_CHARS]) {
 
 struct cached_script *cache_add(const char sha[static CACHE_SHA_CHARS], struct slice text,
                                 int function) {
-    struct cached_script *s = memory_alloc(sizeof(*s) + text.length, MEMORY_SCRIPTS);
+    struct cached_script *s = memory_alloc(sizeof(*s) + text.length, cache_memory);
     *s = (struct cached_script){.function = function, .length = text.length};
     memcpy(s->sha, sha, CACHE_SHA_CHARS);
     if (text.length) memcpy(s->text, text.bytes, text.length);
@@ -102,7 +105,7 @@ void cache_each(void (*visit)(const struct cached_script *s, void *context), voi
     if (scripts) table_each(scripts, visit_element, &(struct visit){visit, context});
 }
 
-static void cache_release(void *element, void *context) { memory_free(element, MEMORY_SCRIPTS); }
+static void cache_release(void *element, void *context) { memory_free(element, cache_memory); }
 
 struct table *cache_take_all(void) {
     struct table *all = scripts;

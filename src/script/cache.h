@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "base/memory.h"
 #include "base/string.h"
 
 struct table;
@@ -22,7 +23,12 @@ struct cached_script {
     char text[];
 };
 
-void cache_register(void); /* used_memory_scripts, number_of_cached_scripts */
+/* The class of cached scripts. */
+extern enum memory_class cache_memory;
+
+/* Registers used_memory_scripts, number_of_cached_scripts and the class of memory. Once, at
+ * start. */
+void cache_register(void);
 /* Writes the SHA-1 of the text in hexadecimal digits, without a NUL. */
 void cache_sha(struct slice text, char sha[static CACHE_SHA_CHARS]);
 /* The script with this SHA-1; NULL if there is none. O(1). */

@@ -261,7 +261,7 @@ void convert_sort(struct lua_State *L) {
     if (!lua_istable(L, -1)) return;
     int count = (int)lua_objlen(L, -1);
     if (count < 2) return;
-    struct slice *texts = memory_alloc((size_t)count * sizeof(*texts), MEMORY_LUA);
+    struct slice *texts = memory_alloc((size_t)count * sizeof(*texts), engine_memory);
     for (int i = 0; i < count; i++) {
         lua_rawgeti(L, -1, i + 1);
         texts[i] = (struct slice){"", 0};
@@ -275,7 +275,7 @@ void convert_sort(struct lua_State *L) {
         lua_rawseti(L, -2, i + 1);
     }
     lua_remove(L, -2);
-    memory_free(texts, MEMORY_LUA);
+    memory_free(texts, engine_memory);
 }
 
 /* ---- a value becomes a reply ---- */

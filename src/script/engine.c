@@ -35,7 +35,8 @@
  * until the limit is near, and never at more than some 256.
  *
  * Invariants
- *  1. `used` counts what Lua holds, without the spare blocks, whose memory is also of MEMORY_LUA.
+ *  1. `used` counts what Lua holds, without the spare blocks, whose memory is also of
+ * engine_memory.
  *  2. Lua holds more than the limit only by engine_hold, by engine_lift_limit, or because the limit
  *     was lowered.
  *  3. Outside engine_enter the collector rests, and `gate` is not above the limit.
@@ -53,6 +54,8 @@
 #include "base/panic.h"
 #include "metric/row.h"
 #include "option/option.h"
+
+enum memory_class engine_memory = MEMORY_OTHER;
 
 /* The blocks of a list are as large as its number times this. base/memory has no other sizes among
  * blocks that small, so a block may be freed with any size that belongs to its list. */
@@ -300,6 +303,7 @@ static const struct metric_row metric_rows[] = {
 };
 
 void engine_register(void) {
+    memory_class_register(&engine_memory, MEMORY_APART);
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
 }
@@ -332,15 +336,16 @@ static inline bool keep_spare(void *block, size_t size) {
 static void free_spares(void) {
     for (size_t list = 1; list <= SPARE_LISTS; list++)
         for (void *block; (block = take_spare(list * SPARE_STEP));)
-            memory_free_sized(block, list * SPARE_STEP, MEMORY_LUA);
+            memory_free_sized(block, list * SPARE_STEP, engine_memory);
 }
 
 /* ---- what Lua calls ---- */
 
 static void *resize_block(void *block, size_t size) {
-    if (!block) return held ? memory_alloc(size, MEMORY_LUA) : memory_try_alloc(size, MEMORY_LUA);
-    return held ? memory_realloc(block, size, MEMORY_LUA)
-                : memory_try_realloc(block, size, MEMORY_LUA);
+    if (!block)
+        return held ? memory_alloc(size, engine_memory) : memory_try_alloc(size, engine_memory);
+    return held ? memory_realloc(block, size, engine_memory)
+                : memory_try_realloc(block, size, engine_memory);
 }
 
 static void set_gate(void) {
@@ -377,12 +382,13 @@ static inline void note_freed(size_t bytes) {
 static void *engine_allocate(void *context, void *block, size_t old_size, size_t size) {
     if (!size) {
         note_freed(old_size);
-        if (block && !keep_spare(block, old_size)) memory_free_sized(block, old_size, MEMORY_LUA);
+        if (block && !keep_spare(block, old_size))
+            memory_free_sized(block, old_size, engine_memory);
         return NULL;
     }
     if (size <= old_size) {
         note_freed(old_size - size);
-        return memory_realloc(block, size, MEMORY_LUA);
+        return memory_realloc(block, size, engine_memory);
     }
     size_t after = used + (size - old_size);
     if ((after > gate || after < used) && !engine_grants(size - old_size)) return NULL;
@@ -400,8 +406,9 @@ static void *engine_allocate(void *context, void *block, size_t old_size, size_t
 static void *engine_release(void *context, void *block, size_t old_size, size_t size) {
     atomic_fetch_add_explicit(&leaving, size - old_size, memory_order_relaxed);
     if (size)
-        return block ? memory_realloc(block, size, MEMORY_LUA) : memory_alloc(size, MEMORY_LUA);
-    if (block) memory_free_sized(block, old_size, MEMORY_LUA);
+        return block ? memory_realloc(block, size, engine_memory)
+                     : memory_alloc(size, engine_memory);
+    if (block) memory_free_sized(block, old_size, engine_memory);
     return NULL;
 }
 
@@ -420,7 +427,7 @@ static int entry_run(lua_State *L) {
 }
 
 struct engine *engine_create(int (*describe)(struct lua_State *L)) {
-    struct engine *e = memory_alloc(sizeof(*e), MEMORY_LUA);
+    struct engine *e = memory_alloc(sizeof(*e), engine_memory);
     engine_hold();
     lua_State *L = lua_newstate(engine_allocate, NULL);
     ASSERT(L);
@@ -444,7 +451,7 @@ struct engine *engine_create(int (*describe)(struct lua_State *L)) {
 void engine_free(struct engine *e) {
     bool is_own = lua_getallocf(e->L, NULL) == engine_allocate;
     lua_close(e->L);
-    memory_free(e, MEMORY_LUA);
+    memory_free(e, engine_memory);
     if (is_own) free_spares();
 }
 

@@ -7,8 +7,8 @@
  * protected. So code that has a `lua_State *` runs protected, and an error that it raises ends in
  * engine_enter or in a pcall of the script.
  *
- * Memory. Lua's memory is of the class MEMORY_LUA, and bounded by lua-memory-limit: a script that
- * wants more gets the error "not enough memory", which it may catch. A C function that holds a
+ * Memory. Lua's memory is of the class engine_memory, and bounded by lua-memory-limit: a script
+ * that wants more gets the error "not enough memory", which it may catch. A C function that holds a
  * resource must not be left by an error, so it allocates between engine_hold and engine_let_go,
  * where Lua gets all the memory that it asks for, whatever the limit is.
  *
@@ -21,13 +21,19 @@
 #include <stddef.h>
 
 #include "base/attributes.h"
+#include "base/memory.h"
 #include "base/string.h"
 
 struct engine;
 struct lua_Debug;
 struct lua_State;
 
-void engine_register(void); /* lua-memory-limit; used_memory_lua */
+/* The class of Lua's heap: values of scripts, their code, garbage that is not collected yet. Apart
+ * from other memory, as in 6.2, whose Lua has an allocator of its own. */
+extern enum memory_class engine_memory;
+
+/* Registers lua-memory-limit, used_memory_lua and the class of memory. Once, at start. */
+void engine_register(void);
 /* Creates an engine with an empty state; never NULL. `describe` is called with an error that ends
  * engine_enter, and pushes the text that engine_error returns. NULL: errors stay as they are. */
 struct engine *engine_create(int (*describe)(struct lua_State *L));

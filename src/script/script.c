@@ -152,11 +152,11 @@ static void free_old(void *argument) {
     engine_free(old->engine);
     cache_free(old->cached);
     lazyfree_note_freed(old->count);
-    memory_free(old, MEMORY_SCRIPTS);
+    memory_free(old, cache_memory);
 }
 
 static void free_later(struct engine *old_engine, struct table *cached) {
-    struct old_scripts *old = memory_alloc(sizeof(*old), MEMORY_SCRIPTS);
+    struct old_scripts *old = memory_alloc(sizeof(*old), cache_memory);
     *old = (struct old_scripts){old_engine, cached, cached ? table_count(cached) : 0};
     engine_part_with(old_engine);
     lazyfree_note_handed(old->count);
@@ -392,12 +392,12 @@ static void say_script(const struct call *call, struct cached_script *s, unsigne
     if (!by_sha || s->told == effects_audience()) {
         effect_add_as_sent(call, readers);
     } else {
-        struct slice *argv = memory_alloc((size_t)call->argc * sizeof(*argv), MEMORY_SCRIPTS);
+        struct slice *argv = memory_alloc((size_t)call->argc * sizeof(*argv), cache_memory);
         memcpy(argv, call->argv, (size_t)call->argc * sizeof(*argv));
         argv[0] = SLICE("EVAL");
         argv[1] = (struct slice){s->text, s->length};
         effect_add(call->keyspace, readers, call->argc, argv);
-        memory_free(argv, MEMORY_SCRIPTS);
+        memory_free(argv, cache_memory);
     }
     if (readers == EFFECT_BOTH) script_note_told(s);
 }

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 
+#include "aof/aof_queue.h"
 #include "command/arguments.h"
 #include "command/call.h"
 #include "command/command.h"
@@ -15,6 +16,8 @@
 #include "command/row.h"
 #include "net/client.h"
 #include "net/reply.h"
+#include "replication/history.h"
+#include "script/cache.h"
 #include "server/cron.h"
 #include "server/info.h"
 #include "store/keyspace.h"
@@ -35,7 +38,7 @@ static struct figures take_figures(void) {
         .startup = info_memory_at_start(),
         .dataset = info_dataset_bytes(),
         .clients = memory_used(MEMORY_CLIENTS),
-        .backlog = memory_used(MEMORY_REPLICATION),
+        .backlog = memory_used(replication_memory),
         .rss = samples->rss,
         .allocator = samples->allocator,
     };
@@ -94,8 +97,8 @@ static void memory_stats(struct call *call) {
     field_size(c, "replication.backlog", f.backlog);
     field_size(c, "clients.slaves", 0);
     field_size(c, "clients.normal", f.clients);
-    field_size(c, "aof.buffer", memory_used(MEMORY_AOF));
-    field_size(c, "lua.caches", memory_used(MEMORY_SCRIPTS));
+    field_size(c, "aof.buffer", memory_used(aof_memory));
+    field_size(c, "lua.caches", memory_used(cache_memory));
     for (int i = 0; i < keyspace_databases(); i++)
         if (keyspace_count(keyspace_at(i))) field_database(c, i);
     field_size(c, "overhead.total", f.used - f.dataset);

@@ -214,14 +214,14 @@ static void note_baseline(void) {
     end_and_look();
     dataset_bytes = memory_used(MEMORY_DATASET);
     clients_bytes = memory_used(MEMORY_CLIENTS);
-    replication_bytes = memory_used(MEMORY_REPLICATION);
+    replication_bytes = memory_used(replication_memory);
     ASSERT(fchdir(home) == 0);
 }
 
 static void look_for_leaks(void) {
     ASSERT(memory_used(MEMORY_DATASET) == dataset_bytes);
     ASSERT(memory_used(MEMORY_CLIENTS) == clients_bytes);
-    ASSERT(memory_used(MEMORY_REPLICATION) <= replication_bytes + KEPT_BYTES);
+    ASSERT(memory_used(replication_memory) <= replication_bytes + KEPT_BYTES);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -48,24 +48,24 @@ static int end(void **state) {
     memory_free(text, MEMORY_OTHER);
     memory_free(got, MEMORY_OTHER);
     close(fd);
-    assert_int_equal(memory_used(MEMORY_AOF), 0);
+    assert_int_equal(memory_used(aof_memory), 0);
     return 0;
 }
 
 /* One block is used over and over while all is let go at once; a large one is not kept. */
 static void test_one_block(void **state) {
-    size_t before = memory_used(MEMORY_AOF);
+    size_t before = memory_used(aof_memory);
     for (int i = 0; i < 1000; i++) {
         append(3000);
         assert_range(queue.end - 3000, queue.end);
         aof_queue_release(&queue, queue.end);
     }
-    assert_int_equal(memory_used(MEMORY_AOF), before);
+    assert_int_equal(memory_used(aof_memory), before);
     append(1000000);
     assert_range(queue.end - 1000000, queue.end);
-    assert_true(memory_used(MEMORY_AOF) > before + 900000);
+    assert_true(memory_used(aof_memory) > before + 900000);
     aof_queue_release(&queue, queue.end);
-    assert_true(memory_used(MEMORY_AOF) < before + AOF_BLOCK_BYTES + 4096);
+    assert_true(memory_used(aof_memory) < before + AOF_BLOCK_BYTES + 4096);
 }
 
 /* More than one call of the system takes. */

@@ -407,14 +407,14 @@ static void test_cut_by_others(void **state) {
 
 /* Closing does not wait for a sync. */
 static void test_close_during_sync(void **state) {
-    size_t before = memory_used(MEMORY_AOF);
+    size_t before = memory_used(aof_memory);
     begin_held_sync();
     aof_writer_close();
     assert_false(aof_writer_is_open());
     set_gate(false);
     background_drain(&aof_writer_jobs);
     background_drain(&background_close);
-    assert_true(memory_used(MEMORY_AOF) < before);
+    assert_true(memory_used(aof_memory) < before);
 }
 
 /* ---- another file ---- */

@@ -13,6 +13,9 @@
 
 #define FAR_TOO_MUCH ((size_t)PTRDIFF_MAX + 1)
 
+/* Classes as folders above register them. */
+static enum memory_class scripts_like = MEMORY_OTHER, log_like = MEMORY_OTHER, apart = MEMORY_OTHER;
+
 static size_t used_before[MEMORY_CLASSES];
 
 static void note_used(void) {
@@ -24,7 +27,7 @@ static void assert_grown(enum memory_class class, size_t bytes) {
     size_t total = 0;
     for (unsigned i = 0; i < MEMORY_CLASSES; i++) {
         assert_int_equal(memory_used(i), used_before[i] + (i == class ? bytes : 0));
-        total += i == MEMORY_LUA || i == MEMORY_LEAVING ? 0 : memory_used(i);
+        total += i == apart || i == MEMORY_LEAVING ? 0 : memory_used(i);
     }
     assert_int_equal(memory_used_total(), total);
 }
@@ -49,6 +52,35 @@ static void test_alignment_and_room(void **state) {
         assert_int_equal(memory_usable_size(block), memory_good_size(size));
         memset(block, 0xa5, memory_good_size(size)); /* all of it may be used */
         memory_free_sized(block, memory_good_size(size), MEMORY_OTHER);
+    }
+}
+
+static void test_nothing_takes_nothing(void **state) {
+    assert_int_equal(memory_usable_size(NULL), 0);
+}
+
+/* Each class has a number of its own, once; which sums a class is part of is as registered. */
+static void test_registered_classes(void **state) {
+    enum memory_class again = log_like;
+    assert_true(scripts_like >= MEMORY_CLASS_NEXT && scripts_like < MEMORY_COUNTED_END);
+    assert_true(log_like >= MEMORY_CLASS_NEXT && log_like < MEMORY_COUNTED_END);
+    assert_int_not_equal(scripts_like, log_like);
+    assert_true(apart >= MEMORY_COUNTED_END && apart < MEMORY_LEAVING);
+    memory_class_register(&again, MEMORY_UNCOUNTED);
+    assert_int_equal(again, log_like);
+
+    const struct {
+        enum memory_class class;
+        bool counted, uncounted;
+    } cases[] = {{MEMORY_DATASET, true, false}, {scripts_like, true, false},
+                 {MEMORY_SAVES, true, true},    {log_like, true, true},
+                 {apart, false, false},         {MEMORY_LEAVING, false, false}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        size_t total = memory_used_total(), uncounted = memory_used_uncounted();
+        void *block = memory_alloc(1024, cases[i].class);
+        assert_int_equal(memory_used_total() - total, cases[i].counted ? 1024 : 0);
+        assert_int_equal(memory_used_uncounted() - uncounted, cases[i].uncounted ? 1024 : 0);
+        memory_free(block, cases[i].class);
     }
 }
 
@@ -114,41 +146,41 @@ static bool refuse_large(size_t size) { return size >= 1000; }
 /* A test may refuse what may fail, and nothing else. */
 static void test_refusal(void **state) {
     note_used();
-    char *block = memory_alloc(10, MEMORY_AOF);
+    char *block = memory_alloc(10, log_like);
     memcpy(block, "123456789", 10);
     memory_set_refusal(refuse_large);
-    assert_null(memory_try_alloc(1000, MEMORY_AOF));
-    assert_null(memory_try_realloc(block, 1000, MEMORY_AOF));
+    assert_null(memory_try_alloc(1000, log_like));
+    assert_null(memory_try_realloc(block, 1000, log_like));
     assert_string_equal(block, "123456789");
-    assert_grown(MEMORY_AOF, memory_good_size(10));
-    block = memory_realloc(block, 1000, MEMORY_AOF);
-    block = memory_try_realloc(block, 999, MEMORY_AOF);
+    assert_grown(log_like, memory_good_size(10));
+    block = memory_realloc(block, 1000, log_like);
+    block = memory_try_realloc(block, 999, log_like);
     assert_string_equal(block, "123456789");
     memory_set_refusal(NULL);
-    block = memory_try_realloc(block, 1000, MEMORY_AOF);
+    block = memory_try_realloc(block, 1000, log_like);
     assert_non_null(block);
-    memory_free(block, MEMORY_AOF);
-    assert_grown(MEMORY_AOF, 0);
+    memory_free(block, log_like);
+    assert_grown(log_like, 0);
 }
 
 static void test_resizing(void **state) {
     note_used();
-    char *block = memory_realloc(NULL, 10, MEMORY_AOF);
+    char *block = memory_realloc(NULL, 10, log_like);
     memcpy(block, "123456789", 10);
     static const size_t sizes[] = {16, 5000, 40, 2000000, 3000000, 10};
     for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        block = memory_realloc(block, sizes[i], MEMORY_AOF);
+        block = memory_realloc(block, sizes[i], log_like);
         assert_string_equal(block, "123456789");
-        assert_grown(MEMORY_AOF, memory_good_size(sizes[i]));
+        assert_grown(log_like, memory_good_size(sizes[i]));
     }
-    char *same = memory_realloc(block, 16, MEMORY_AOF); /* of the same good size */
+    char *same = memory_realloc(block, 16, log_like); /* of the same good size */
     assert_ptr_equal(same, block);
-    assert_null(memory_try_realloc(block, FAR_TOO_MUCH, MEMORY_AOF));
+    assert_null(memory_try_realloc(block, FAR_TOO_MUCH, log_like));
     assert_string_equal(block, "123456789");
-    block = memory_try_realloc(block, 100, MEMORY_AOF);
-    assert_grown(MEMORY_AOF, memory_good_size(100));
-    memory_free(block, MEMORY_AOF);
-    assert_grown(MEMORY_AOF, 0);
+    block = memory_try_realloc(block, 100, log_like);
+    assert_grown(log_like, memory_good_size(100));
+    memory_free(block, log_like);
+    assert_grown(log_like, 0);
 }
 
 static void test_move(void **state) {
@@ -157,9 +189,9 @@ static void test_move(void **state) {
     memory_move(block, memory_good_size(100), MEMORY_CLIENTS, MEMORY_DATASET);
     assert_grown(MEMORY_DATASET, memory_good_size(100));
     memory_free(block, MEMORY_DATASET);
-    memory_move(NULL, 5000, MEMORY_OTHER, MEMORY_SCRIPTS);
-    assert_int_equal(memory_used(MEMORY_SCRIPTS), used_before[MEMORY_SCRIPTS] + 5000);
-    memory_move(NULL, (size_t)-5000, MEMORY_OTHER, MEMORY_SCRIPTS);
+    memory_move(NULL, 5000, MEMORY_OTHER, scripts_like);
+    assert_int_equal(memory_used(scripts_like), used_before[scripts_like] + 5000);
+    memory_move(NULL, (size_t)-5000, MEMORY_OTHER, scripts_like);
     assert_grown(MEMORY_DATASET, 0);
 }
 
@@ -239,12 +271,12 @@ static void *publishing_thread(void *which) {
     size_t index = (size_t)(uintptr_t)which;
     size_t before = memory_used(MEMORY_DATASET);
     handed_over[index] = memory_alloc(1000 + 1000 * index, MEMORY_DATASET);
-    void *own = memory_alloc(50000, MEMORY_AOF);
+    void *own = memory_alloc(50000, log_like);
     /* A thread sees its own work at once. */
     bool sees_own = memory_used(MEMORY_DATASET) - before == memory_good_size(1000 + 1000 * index);
     pthread_barrier_wait(&meeting); /* 1: allocated, not published */
     pthread_barrier_wait(&meeting); /* 2: the main thread has looked */
-    memory_free(own, MEMORY_AOF);
+    memory_free(own, log_like);
     memory_publish();
     pthread_barrier_wait(&meeting); /* 3: published */
     return sees_own ? NULL : "sees not its own";
@@ -261,7 +293,7 @@ static void test_threads_publish(void **state) {
     }
     pthread_barrier_wait(&meeting);
     assert_grown(MEMORY_DATASET, 0);
-    assert_int_equal(memory_largest_alloc(MEMORY_AOF), 0);
+    assert_int_equal(memory_largest_alloc(log_like), 0);
     pthread_barrier_wait(&meeting);
     pthread_barrier_wait(&meeting);
     for (int i = 0; i < 2; i++) {
@@ -271,8 +303,8 @@ static void test_threads_publish(void **state) {
     }
     pthread_barrier_destroy(&meeting);
     assert_grown(MEMORY_DATASET, memory_good_size(1000) + memory_good_size(2000));
-    assert_int_equal(memory_largest_alloc(MEMORY_AOF), memory_good_size(50000));
-    assert_int_equal(memory_largest_free(MEMORY_AOF), memory_good_size(50000));
+    assert_int_equal(memory_largest_alloc(log_like), memory_good_size(50000));
+    assert_int_equal(memory_largest_free(log_like), memory_good_size(50000));
     assert_int_equal(memory_largest_alloc(MEMORY_DATASET), memory_good_size(2000));
     memory_free(handed_over[0], MEMORY_DATASET); /* own count below zero, the sum right */
     memory_free(handed_over[1], MEMORY_DATASET);
@@ -332,7 +364,7 @@ static void test_largest(void **state) {
     void *small = memory_alloc(100, MEMORY_DATASET);
     void *large = memory_alloc(9000, MEMORY_DATASET);
     assert_int_equal(memory_largest_alloc(MEMORY_DATASET), memory_good_size(9000));
-    assert_int_equal(memory_largest_alloc(MEMORY_AOF), 0);
+    assert_int_equal(memory_largest_alloc(log_like), 0);
     memory_free(small, MEMORY_DATASET);
     assert_int_equal(memory_largest_free(MEMORY_DATASET), memory_good_size(100));
     memory_publish();
@@ -423,9 +455,14 @@ static void test_background_purge(void **state) {
 }
 
 int main(void) {
+    memory_class_register(&scripts_like, MEMORY_COUNTED);
+    memory_class_register(&log_like, MEMORY_UNCOUNTED);
+    memory_class_register(&apart, MEMORY_APART);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good_size),
         cmocka_unit_test(test_alignment_and_room),
+        cmocka_unit_test(test_nothing_takes_nothing),
+        cmocka_unit_test(test_registered_classes),
         cmocka_unit_test(test_each_class_is_exact),
         cmocka_unit_test(test_zalloc_clears),
         cmocka_unit_test(test_aligned),

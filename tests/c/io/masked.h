@@ -187,8 +187,10 @@ static ssize_t masked_writev(struct connection *c, const struct iovec *pieces, i
     return sent;
 }
 
+static const enum memory_class masked_memory = MEMORY_OTHER;
 static const struct connection_transport masked_transport = {
     .name = "masked",
+    .memory = &masked_memory,
     .bytes = sizeof(struct masked),
     .open = masked_open,
     .handshake = masked_handshake,

@@ -346,7 +346,9 @@ static const char *told_broken_text(const struct connection *c) { return "told";
 static bool told_has_pending(const struct connection *c) { return told.has_pending; }
 static void told_close(struct connection *c) {}
 
+static const enum memory_class told_memory = MEMORY_OTHER;
 static const struct connection_transport told_transport = {.name = "told",
+                                                           .memory = &told_memory,
                                                            .bytes = sizeof(struct connection),
                                                            .open = told_open,
                                                            .handshake = told_handshake,

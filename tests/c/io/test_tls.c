@@ -535,7 +535,7 @@ static int raw_fd;
 
 /* All that libssl has, of connections too. */
 static size_t tls_bytes(void) {
-    return memory_used(MEMORY_TLS) + connection_booked_bytes(MEMORY_TLS);
+    return memory_used(tls_memory) + connection_booked_bytes(tls_memory);
 }
 
 static void raw_open(void) {
@@ -652,13 +652,13 @@ static size_t booked_of(const struct end *e) {
 static void test_memory_is_the_owners(void **state) {
     enum { SESSIONS = 4096, RECORD = 16000 };
     size_t before = tls_bytes(), of_owners = memory_used(MEMORY_OTHER);
-    assert_int_equal(connection_booked_bytes(MEMORY_TLS), 0);
+    assert_int_equal(connection_booked_bytes(tls_memory), 0);
     open_both();
     size_t structs = connection_bytes(ends[0].connection) + connection_bytes(ends[1].connection);
     shake_hands();
     turns(10);
     size_t booked = booked_of(&ends[0]) + booked_of(&ends[1]);
-    assert_int_equal(connection_booked_bytes(MEMORY_TLS), booked);
+    assert_int_equal(connection_booked_bytes(tls_memory), booked);
     assert_int_equal(memory_used(MEMORY_OTHER) - of_owners, structs + booked);
     assert_in_range(booked, 20000, 100000);
     size_t truth = tls_bytes() - before;
@@ -678,7 +678,7 @@ static void test_memory_is_the_owners(void **state) {
     end_close(&ends[1]);
     assert_int_equal(memory_used(MEMORY_CLIENTS), 0);
     assert_int_equal(memory_used(MEMORY_OTHER), of_owners);
-    assert_int_equal(connection_booked_bytes(MEMORY_TLS), 0);
+    assert_int_equal(connection_booked_bytes(tls_memory), 0);
 }
 
 static void test_expiry(void **state) {

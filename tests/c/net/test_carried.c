@@ -186,16 +186,16 @@ static void nothing_ready(struct loop_watcher *watcher, unsigned ready) {}
 static void test_taken_over(void **state) {
     int fds[2];
     char reason[128];
-    size_t before = memory_used(MEMORY_REPLICATION);
+    size_t before = memory_used(MEMORY_SAVES);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
     struct connection *connection = connection_open(&masked_transport, fds[0], CONNECTION_CONNECTS,
-                                                    MEMORY_REPLICATION, reason, sizeof(reason));
+                                                    MEMORY_SAVES, reason, sizeof(reason));
     assert_non_null(connection);
     struct client *c =
         client_create_primary(fds[0], connection, nothing_ready, reason, sizeof(reason));
     assert_non_null(c);
     client_memory_check();
-    assert_int_equal(memory_used(MEMORY_REPLICATION), before);
+    assert_int_equal(memory_used(MEMORY_SAVES), before);
     client_close_later(c);
     turns();
     assert_int_equal(masked_open_count, 0);

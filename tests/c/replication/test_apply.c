@@ -52,14 +52,14 @@ static char lines[65537], requests[65537];
 /* What says nothing is applied when it has come: a primary that says nothing else is not kept in
  * memory. Within a transaction it goes with that. */
 static void test_says_nothing(void **state) {
-    size_t before = memory_used(MEMORY_REPLICATION);
+    size_t before = memory_used(replication_memory);
     memset(lines, '\n', 65536);
     for (size_t i = 0; i < 65536; i++) requests[i] = "*0\r\n"[i % 4];
     for (int i = 0; i < 64; i++) {
         apply(lines);
         apply(requests);
     }
-    assert_in_range(memory_used(MEMORY_REPLICATION) - before, 0, 3 << 20); /* the backlog is 1 MB */
+    assert_in_range(memory_used(replication_memory) - before, 0, 3 << 20); /* the backlog is 1 MB */
     int64_t place = history_place();
     fake_say(&f, MULTI "\n\n" SET_A "\n");
     turn_a_little();

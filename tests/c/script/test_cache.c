@@ -35,7 +35,7 @@ static void test_what_was_added_is_found_until_all_goes(void **state) {
         assert_null(cache_find(sha));
         assert_non_null(cache_add(sha, slice_of(text), i));
     }
-    assert_true(memory_used(MEMORY_SCRIPTS) > MANY * sizeof(struct cached_script));
+    assert_true(memory_used(cache_memory) > MANY * sizeof(struct cached_script));
     for (int i = 0; i < MANY; i++) {
         text_of(i, text);
         cache_sha(slice_of(text), sha);
@@ -49,7 +49,7 @@ static void test_what_was_added_is_found_until_all_goes(void **state) {
     }
     cache_free(cache_take_all());
     assert_null(cache_find(sha));
-    assert_int_equal(memory_used(MEMORY_SCRIPTS), 0);
+    assert_int_equal(memory_used(cache_memory), 0);
     /* Nor does another one bring back what was found last. */
     char other[CACHE_SHA_CHARS];
     cache_sha(SLICE("return"), other);

@@ -12,6 +12,7 @@
 #include "net/capture.h"
 #include "net/client.h"
 #include "net/reply.h"
+#include "script/engine.h"
 #include "script/expressions.h"
 #include "server/whole.h"
 
@@ -176,7 +177,7 @@ static void test_lists_of_texts_are_sorted(void **state) {
         {"'text'", "'text'"},
         {"{err = 'x'}", "{'err'='x'}"},
     };
-    size_t before = memory_used(MEMORY_LUA);
+    size_t before = memory_used(engine_memory);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         lua_settop(L, 0);
         char text[128];
@@ -188,7 +189,7 @@ static void test_lists_of_texts_are_sorted(void **state) {
         lua_setglobal(L, "value");
         assert_string_equal(shown(L, "value"), rows[i][1]);
     }
-    assert_int_equal(memory_used(MEMORY_LUA), before);
+    assert_int_equal(memory_used(engine_memory), before);
 }
 
 /* ---- values become replies ---- */

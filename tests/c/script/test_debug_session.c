@@ -51,7 +51,7 @@ static void test_lines(void **state) {
 
 static void test_lines_of_large_texts(void **state) {
     const size_t most = SANDBOX_TEXT_BYTES_MAX;
-    char *text = memory_alloc(most + 2, MEMORY_SCRIPTS);
+    char *text = memory_alloc(most + 2, MEMORY_SAVES);
     memset(text, '\n', most + 1);
     text[most + 1] = '\0';
     text[most - 1] = 'x';
@@ -72,7 +72,7 @@ static void test_lines_of_large_texts(void **state) {
     debug_session_show_lines(&session, 1, INT32_MAX);
     assert_shown("*0\r\n");
     debug_session_close(&session);
-    memory_free(text, MEMORY_SCRIPTS);
+    memory_free(text, MEMORY_SAVES);
 }
 
 static void test_breakpoints(void **state) {

@@ -40,7 +40,7 @@ static int end(void **test) {
     lua_setallocf(state, allocate, context);
     engine_free(engine);
     assert_int_equal(engine_bytes(), 0);
-    assert_int_equal(memory_used(MEMORY_LUA), 0);
+    assert_int_equal(memory_used(engine_memory), 0);
     return 0;
 }
 
@@ -88,7 +88,7 @@ static void test_held(void **test) {
 /* What Lua itself counts, to the byte. */
 static void test_bytes_are_counted(void **test) {
     size_t empty = engine_bytes();
-    assert_true(memory_used(MEMORY_LUA) >= empty);
+    assert_true(memory_used(engine_memory) >= empty);
     luaL_openlibs(state);
     assert_int_equal(luaL_dostring(state, "t = {} for i = 1, 1000 do t[i] = ('x'):rep(i) end"), 0);
     assert_true(engine_bytes() > empty + 500000);
@@ -389,15 +389,15 @@ static void test_a_spare_block_is_like_others(void **test) {
 /* What is kept is bounded, and is no larger than small. */
 static void test_few_blocks_are_kept(void **test) {
     void **blocks = memory_alloc(MANY * sizeof(*blocks), MEMORY_OTHER);
-    size_t before = memory_used(MEMORY_LUA);
+    size_t before = memory_used(engine_memory);
     for (size_t size = 1; size <= 1024; size *= 2) {
         for (int i = 0; i < MANY; i++) blocks[i] = allocate(context, NULL, 0, size);
         for (int i = 0; i < MANY; i++) allocate(context, blocks[i], size, 0);
     }
-    assert_true(memory_used(MEMORY_LUA) - before < 512 * 1024);
-    before = memory_used(MEMORY_LUA);
+    assert_true(memory_used(engine_memory) - before < 512 * 1024);
+    before = memory_used(engine_memory);
     allocate(context, allocate(context, NULL, 0, 500), 500, 0);
-    assert_int_equal(memory_used(MEMORY_LUA), before);
+    assert_int_equal(memory_used(engine_memory), before);
     memory_free(blocks, MEMORY_OTHER);
 }
 

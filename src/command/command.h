@@ -123,8 +123,9 @@ struct command {
     const char *called;          /* the present name, after rename-command; NULL = removed */
 };
 
-/* Registers rows, which must live as long as the process. False, with no row registered, where a
- * name is taken or too long, or the table has no room for all. */
+/* Registers rows, which must live as long as the process: clients, queued calls and users' rights
+ * refer to them by address and by number, so no row is taken away again. False, with no row
+ * registered, where a name is taken or too long, or the table has no room for all. */
 MUST_USE bool command_try_register(struct command *rows, size_t count);
 /* Ends the process with a report: the server's own rows are refused only by our fault. */
 _Noreturn void command_refused(const struct command *rows);

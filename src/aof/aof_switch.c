@@ -175,10 +175,6 @@ static void give_up(void) {
     end_switch(false);
 }
 
-static void switch_note_latency(const char *event, int64_t nsec) {
-    if (latency_is_on()) latency_note(event, nsec / 1000000);
-}
-
 /* The new file has its name. */
 static void take_over(void) {
     if (!now.has_log)
@@ -205,7 +201,7 @@ static void begin_rename(void) {
     }
     int64_t begun = clock_monotonic_nsec();
     bool good = aof_writer_follow(fd, bytes, position);
-    switch_note_latency("aof-rewrite-diff-write", clock_monotonic_nsec() - begun);
+    latency_note("aof-rewrite-diff-write", (clock_monotonic_nsec() - begun) / 1000000);
     if (!good)
         give_up();
     else
@@ -219,7 +215,7 @@ static void end_rename(void) {
         log_warning("Syncing the append only file's folder: %s", strerror(step.folder_error));
     folder_error_said = step.folder_error;
     if (step.folder_error && dies) now.die();
-    if (phase == RENAMES) switch_note_latency("aof-rename", step.rename_nsec);
+    if (phase == RENAMES) latency_note("aof-rename", step.rename_nsec / 1000000);
     if (!step.folder_error || !now.has_log || finishing) {
         take_over();
         return;

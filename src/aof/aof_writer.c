@@ -195,17 +195,13 @@ static int write_range(int fd, uint64_t file_bytes, struct aof_range range, size
     return error;
 }
 
-static void writer_note_latency(const char *event, int64_t nsec) {
-    if (latency_is_on()) latency_note(event, nsec / 1000000);
-}
-
 static void note_write(int64_t nsec, bool syncing) {
     if (!latency_is_on() || nsec < latency_threshold_msec() * 1000000) return;
-    writer_note_latency("aof-write", nsec);
-    writer_note_latency(syncing           ? "aof-write-pending-fsync"
-                        : saver_is_busy() ? "aof-write-active-child"
-                                          : "aof-write-alone",
-                        nsec);
+    latency_note("aof-write", nsec / 1000000);
+    latency_note(syncing           ? "aof-write-pending-fsync"
+                 : saver_is_busy() ? "aof-write-active-child"
+                                   : "aof-write-alone",
+                 nsec / 1000000);
 }
 
 /* ---- failures ---- */
@@ -362,7 +358,7 @@ static void end_job(void) {
         writer_note_failure(j->write_error, &write_fails, "Writing");
     else if (j->range.length)
         writer_note_success(&write_fails);
-    if (j->syncs && is_always()) writer_note_latency("aof-fsync-always", j->sync_nsec);
+    if (j->syncs && is_always()) latency_note("aof-fsync-always", j->sync_nsec / 1000000);
     if (j->sync_error)
         writer_note_failure(j->sync_error, &sync_fails, "Syncing");
     else if (j->syncs && !j->write_error) {

@@ -395,8 +395,6 @@ static void command_lmove(struct call *call) {
 
 /* ---- waiting ---- */
 
-static void list_reply_timeout(struct client *c, void *state) { reply_null_array(c); }
-
 /* Replies an element of a key's list with the key's name, and removes it. */
 static void list_pop_named(struct client *c, struct edit *edit, enum quicklist_end end) {
     const struct slice effect[] = {end == QUICKLIST_HEAD ? SLICE("LPOP") : SLICE("RPOP"),
@@ -428,9 +426,9 @@ static bool serve_brpop(struct client *c, void *state, const struct key *key) {
 }
 
 static const struct blocked_kind blpop_kind = {.serve = serve_blpop,
-                                               .timed_out = list_reply_timeout};
+                                               .timed_out = blocked_reply_none};
 static const struct blocked_kind brpop_kind = {.serve = serve_brpop,
-                                               .timed_out = list_reply_timeout};
+                                               .timed_out = blocked_reply_none};
 
 static void list_blocking_pop(struct call *call, enum quicklist_end end) {
     int64_t timeout_msec;
@@ -470,7 +468,7 @@ static bool serve_move(struct client *c, void *state, const struct key *key) {
 static void free_waiting_move(void *state) { memory_free(state, MEMORY_CLIENTS); }
 
 static const struct blocked_kind move_kind = {
-    .serve = serve_move, .timed_out = list_reply_timeout, .free_state = free_waiting_move};
+    .serve = serve_move, .timed_out = blocked_reply_none, .free_state = free_waiting_move};
 
 static void blocking_move(struct call *call, struct move move, int timeout_index) {
     int64_t timeout_msec;

@@ -341,8 +341,6 @@ static struct waiting_read *waiting_create(const struct call *call, const struct
 
 static void waiting_free(void *state) { memory_free(state, MEMORY_CLIENTS); }
 
-static void reading_reply_timeout(struct client *c, void *state) { reply_null_array(c); }
-
 /* Where the stream is read from; for a key that is named twice, the first place counts. */
 static struct stream_id waited_after(const struct waiting_read *w, struct slice key) {
     int i = 0;
@@ -386,7 +384,7 @@ static bool serve_reading(struct client *c, void *state, const struct key *key) 
 }
 
 static const struct blocked_kind read_kind = {
-    .serve = serve_reading, .timed_out = reading_reply_timeout, .free_state = waiting_free};
+    .serve = serve_reading, .timed_out = blocked_reply_none, .free_state = waiting_free};
 
 /* ---- the commands ---- */
 

@@ -307,12 +307,10 @@ static bool serve_popmax(struct client *c, void *state, const struct key *key) {
     return zset_serve_pop(c, key, true);
 }
 
-static void zset_reply_timeout(struct client *c, void *state) { reply_null_array(c); }
-
 static const struct blocked_kind popmin_kind = {.serve = serve_popmin,
-                                                .timed_out = zset_reply_timeout};
+                                                .timed_out = blocked_reply_none};
 static const struct blocked_kind popmax_kind = {.serve = serve_popmax,
-                                                .timed_out = zset_reply_timeout};
+                                                .timed_out = blocked_reply_none};
 
 static void zset_blocking_pop(struct call *call, bool from_top) {
     int64_t timeout_msec;

@@ -109,6 +109,8 @@ bool blocked_is(const struct client *c) {
 }
 uint64_t blocked_clients(void) { return waiting; }
 
+void blocked_reply_none(struct client *c, void *state) { reply_null_array(c); }
+
 /* ---- keys ---- */
 
 static struct waited_key *waited_key_find_or_create(const struct key *key) {
@@ -212,7 +214,7 @@ void blocked_begin(struct call *call, const struct blocked_kind *kind, int first
     ASSERT(!wait_of(c));
     struct wait *w = memory_alloc(sizeof(*w) + wanted * sizeof(w->links[0]), MEMORY_CLIENTS);
     *w = (struct wait){.client = c, .kind = kind, .state = state, .serial = next_serial++};
-    w->bytes = memory_usable_size(w) + (state ? memory_usable_size(state) : 0);
+    w->bytes = memory_usable_size(w) + memory_usable_size(state);
     for (size_t i = 0; i < wanted; i++) {
         const struct key key = call_key(call, first + (int)i * step);
         struct waited_key *k = waited_key_find_or_create(&key);

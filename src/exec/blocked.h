@@ -94,6 +94,8 @@ void blocked_begin(struct call *call, const struct blocked_kind *kind, int first
 /* Keeps the slow log's entry of a blocking call that was slow. It enters the slow log when the
  * client is served, and is dropped if the wait ends otherwise, as in 6.2. Takes the entry. */
 void blocked_keep_slow(struct client *c, struct slowlog_entry *entry);
+/* For blocked_kind.timed_out of commands that wait for keys: replies a null array. */
+void blocked_reply_none(struct client *c, void *state);
 /* Whether the client waits in a command of a kind that is not kept. A client that CLIENT PAUSE
  * holds does not wait in this sense. */
 bool blocked_is(const struct client *c);

@@ -139,6 +139,8 @@ unsigned gate_flags_lacking(const struct call *call) {
     return flags & COMMAND_EXECUTES ? ~flags | transaction_flags_lacking(call->client) : ~flags;
 }
 
+bool gate_call_writes(const struct call *call) { return gate_flags(call) & COMMAND_WRITE; }
+
 void gate_each_call(const struct call *call, call_visit *visit, void *context) {
     if (call->command->flags & COMMAND_EXECUTES)
         transaction_each_call(call->client, visit, context);

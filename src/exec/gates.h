@@ -64,6 +64,8 @@ bool gates_forbid_eviction(void);
 unsigned gate_flags(const struct call *call);
 /* Flags that a call's command lacks; of EXEC also those that any queued command lacks. */
 unsigned gate_flags_lacking(const struct call *call);
+/* For a gate's `stops`: whether the call's command writes, or, of EXEC, any queued command. */
+bool gate_call_writes(const struct call *call);
 /* For a gate that asks about keys or arguments: visits the call, or, if it is EXEC, each queued
  * call instead (transaction_each_call), because EXEC is stopped as a whole or not at all. */
 void gate_each_call(const struct call *call, call_visit *visit, void *context);

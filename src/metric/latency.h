@@ -28,7 +28,8 @@ struct latency_event;
 void latency_set_threshold_msec(int64_t msec); /* 0: off */
 int64_t latency_threshold_msec(void);
 bool latency_is_on(void);
-/* Keeps the event where it took as long as the threshold. The name is copied. */
+/* Keeps the event if the monitor is on and the event took as long as the threshold. The name is
+ * copied. */
 void latency_note(const char *event, int64_t msec);
 
 size_t latency_event_count(void);

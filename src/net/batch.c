@@ -256,15 +256,11 @@ static size_t query_held(const struct query *q) {
     return q->owned_bytes + (q->filling ? blob_bytes(q->filling) : 0);
 }
 
-static size_t query_usable_bytes(const void *block) {
-    return block ? memory_usable_size(block) : 0;
-}
-
 static size_t query_bytes(const struct query *q) {
     if (!q) return 0;
-    return query_usable_bytes(q) + query_usable_bytes(q->bytes) + query_held(q) +
-           query_usable_bytes(q->storage.bytes) + query_usable_bytes(q->parser.argv) +
-           query_usable_bytes(q->owned);
+    return memory_usable_size(q) + memory_usable_size(q->bytes) + query_held(q) +
+           memory_usable_size(q->storage.bytes) + memory_usable_size(q->parser.argv) +
+           memory_usable_size(q->owned);
 }
 
 static size_t query_used(const struct query *q) {

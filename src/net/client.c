@@ -680,7 +680,7 @@ static void addresses_free(struct client *c) {
 
 size_t client_address_bytes(const struct client *c) {
     const struct addresses *a = client_place_of_net(c, CLIENT_PLACE_ADDRESSES);
-    return a ? memory_usable_size(a) : 0;
+    return memory_usable_size(a);
 }
 
 void client_append_address(struct client *c, struct buffer *out) {

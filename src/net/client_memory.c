@@ -48,10 +48,6 @@ static uint64_t evicted;
 
 /* ---- sums ---- */
 
-static size_t client_usable_bytes(const void *block) {
-    return block ? memory_usable_size(block) : 0;
-}
-
 /* memory_usable_size by the size, without asking the allocator, because it is called for each reply
  * chunk. */
 static inline size_t usable_of_size(const void *block, size_t size) {
@@ -60,7 +56,7 @@ static inline size_t usable_of_size(const void *block, size_t size) {
 
 size_t client_memory_of(const struct client *c) {
     return usable_of_size(c, sizeof(*c)) + usable_of_size(c->weight, sizeof(*c->weight)) +
-           client_place_bytes(c) + client_usable_bytes(c->name) + client_address_bytes(c) +
+           client_place_bytes(c) + memory_usable_size(c->name) + client_address_bytes(c) +
            client_connection_bytes(c) + client_bytes_above(c) + client_input_bytes(c) +
            c->chunk_bytes;
 }

@@ -727,8 +727,7 @@ void tracking_after_call(const struct call *call, bool outermost, bool unit_goes
 static size_t tracker_bytes(const struct client *c) {
     const struct tracker *t = tracker_of(c);
     if (!t) return 0;
-    return memory_usable_size(t) + (t->prefixes ? memory_usable_size(t->prefixes) : 0) +
-           t->paid_bytes;
+    return memory_usable_size(t) + memory_usable_size(t->prefixes) + t->paid_bytes;
 }
 
 static void tracking_show_interest(int delta) {

@@ -82,7 +82,7 @@ size_t feed_held_memory(const struct feed *feed) {
 }
 
 size_t feed_backlog_memory(const struct feed *feed) {
-    size_t directory = feed->slots ? memory_usable_size(feed->slots) : 0;
+    size_t directory = memory_usable_size(feed->slots);
     return (feed->count - held_count(feed)) * memory_good_size(sizeof(struct feed_block)) +
            directory + memory_good_size(sizeof(*feed));
 }

@@ -317,12 +317,8 @@ void primary_set_role(enum primary_role now) {
     look_at_gate();
 }
 
-static bool primary_call_writes(const struct call *call) {
-    return gate_flags(call) & COMMAND_WRITE;
-}
-
 struct gate primary_replicas_gate = {.origins = GATE_FROM(CALL_NETWORK) | GATE_FROM_CODE,
-                                     .stops = primary_call_writes,
+                                     .stops = gate_call_writes,
                                      .refusal = "-NOREPLICAS Not enough good replicas to write."};
 
 /* ---- each turn, each second ---- */

@@ -81,12 +81,10 @@ void role_open(void (*append)(struct client *c, struct buffer *out)) {
 
 /* ---- gates ---- */
 
-static bool role_call_writes(const struct call *call) { return gate_flags(call) & COMMAND_WRITE; }
-
 /* Asked of queued commands, too: a transaction may have made this server a replica. */
 struct gate role_gate_read_only = {
     .origins = GATE_FROM(CALL_NETWORK) | GATE_FROM(CALL_QUEUED) | GATE_FROM_CODE,
-    .stops = role_call_writes,
+    .stops = gate_call_writes,
     .refusal = "-READONLY You can't write against a read only replica."};
 
 static bool not_for_stale(const struct call *call) {

@@ -28,7 +28,7 @@ void disk_gate_set_log(int error) {
 
 /* PING is refused too, so that a client's health check sees the fault. */
 static bool may_not_be_saved(const struct call *call) {
-    bool writes = gate_flags(call) & COMMAND_WRITE;
+    bool writes = gate_call_writes(call);
     if (call->origin != CALL_NETWORK) return writes;
     return !replica && (writes || strcmp(call->command->name, "ping") == 0);
 }

@@ -541,7 +541,7 @@ static bool is_far_behind(void) { return scribe_waiting(walk.scribe) >= HELD_BYT
  * script or a module changes is copied at once, because a call within a call cannot wait. So is a
  * value behind a SELECT in EXEC, and one beyond ASKED_MAX. */
 static bool should_wait(const struct call *call) {
-    if (!(gate_flags(call) & COMMAND_WRITE) || batch_is_within()) return false;
+    if (!gate_call_writes(call) || batch_is_within()) return false;
     return is_far_behind() || any_key_awaits(call);
 }
 

@@ -50,7 +50,8 @@ static struct background_worker *queue_of(struct background_kind *kind) {
     if (kind->worker) return kind->worker;
     if (kinds_count == BACKGROUND_KINDS_MAX) abort();
     kinds[kinds_count] = kind;
-    return kind->worker = &queues[kinds_count++];
+    kind->worker = &queues[kinds_count++];
+    return kind->worker;
 }
 
 void background_submit(struct background_kind *kind, void (*function)(void *argument),

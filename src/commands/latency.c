@@ -15,6 +15,7 @@
 #include "metric/sparkline.h"
 #include "net/reply.h"
 #include "option/option.h"
+#include "report/advice.h"
 #include "report/command_times.h"
 #include "report/host_cpu.h"
 
@@ -150,44 +151,6 @@ static void latency_graph(struct call *call) {
 
 /* ---- DOCTOR ---- */
 
-/* Advice against events, by their name. */
-static const struct advice {
-    const char *event, *text;
-} advices[] = {
-    {"command",
-     "A slow command delays all clients. SLOWLOG GET shows which ones they were; keep the slow "
-     "log's slowlog-log-slower-than at or below the monitor's threshold, so that it has them all."},
-    {"fast-command",
-     "Commands that need only a few microseconds took long, too: look for a machine that swaps, or "
-     "other work on the processor, before you look at the commands."},
-    {"expire-cycle",
-     "Large values take long to free when they expire. Spread their contents over several keys."},
-    {"expire-del", "Single keys took long to free when they expired: they hold large values."},
-    {"off-cpu",
-     "The server's thread could not run in turns that had no slow command: other work has its "
-     "processor, or the host does. Clients wait all the same."},
-    {"fork",
-     "Starting a child process takes longer the more memory the server has: "
-     "snapshot-method walk needs none."},
-    {"walk-slice",
-     "A save by walk copies keys for half a millisecond at a time. If it took longer, the thread "
-     "could not run, or waited for memory: look for a machine that swaps, or other work on the "
-     "processor."},
-    {"walk-copy",
-     "A large value was copied at once, because a script, a transaction of many commands or a "
-     "deadline was to change it while a save was under way. Spread it over several keys, or change "
-     "it outside of them."},
-    {"walk-held",
-     "A write waited while a save copied its large key, or until the disk was less far behind. "
-     "Spread such keys over several, or save when there are fewer writes."},
-};
-
-static const char *advice_for(const char *event) {
-    for (size_t i = 0; i < sizeof(advices) / sizeof(advices[0]); i++)
-        if (!strcmp(advices[i].event, event)) return advices[i].text;
-    return NULL;
-}
-
 /* The difference; 0 where one of the two is not known (-1). */
 static int64_t taken_since_reset(int64_t now, int64_t at_reset) {
     return now >= 0 && at_reset >= 0 ? now - at_reset : 0;
@@ -239,8 +202,12 @@ static void doctor_report(struct buffer *text) {
     }
     buffer_append_char(text, '\n');
     for (size_t i = 0; i < latency_event_count(); i++) {
-        const char *name = latency_event_name(latency_event_at(i)), *advice = advice_for(name);
-        if (advice) buffer_printf(text, "- %s: %s\n", name, advice);
+        const char *name = latency_event_name(latency_event_at(i));
+        const struct advice *advice = advice_find(name);
+        if (!advice || !advice->text) continue;
+        buffer_printf(text, "- %s: %s ", name, advice->text);
+        advice_append_option(advice, text);
+        buffer_append_char(text, '\n');
     }
     doctor_off_cpu(text);
 }

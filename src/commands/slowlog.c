@@ -30,12 +30,14 @@ static void reply_named_integer(struct client *c, const char *name, int64_t valu
 
 static void reply_explanation(struct client *c, const struct slowlog_entry *e) {
     const struct attribution_span *s = &e->span;
-    struct buffer verdict;
+    struct buffer verdict, advice;
     size_t fields = 0;
     for (unsigned i = 0; i < cause_count(); i++) fields += cause_at(i)->field != NULL;
     buffer_init(&verdict, MEMORY_OTHER);
+    buffer_init(&advice, MEMORY_OTHER);
     slowlog_append_verdict(e, &verdict);
-    reply_map(c, 7 + fields);
+    slowlog_append_advice(e, &advice);
+    reply_map(c, 8 + fields);
     reply_named_integer(c, "id", e->id);
     reply_bulk_c_string(c, "command");
     reply_array(c, e->argc);
@@ -51,6 +53,9 @@ static void reply_explanation(struct client *c, const struct slowlog_entry *e) {
     reply_bulk_c_string(c, "verdict");
     reply_bulk(c, buffer_slice(&verdict));
     buffer_free(&verdict);
+    reply_bulk_c_string(c, "advice");
+    reply_bulk(c, buffer_slice(&advice));
+    buffer_free(&advice);
 }
 
 /* GET and EXPLAIN: replies the newest entries, each in the form that `reply` makes. */
@@ -70,7 +75,8 @@ static const char *const help[] = {
     "    id, time, duration in microseconds, arguments, client's address and name.",
     "EXPLAIN [<count>]",
     "    The same entries, each as a map that says where its time went: the thread's own work,",
-    "    eviction, expiry, freeing, forking, or not running at all; and a verdict in words.",
+    "    eviction, expiry, freeing, forking, or not running at all; a verdict in words, and the",
+    "    option that moves it.",
     "LEN",
     "    How many entries there are.",
     "RESET",

@@ -23,6 +23,7 @@
 #include "net/batch.h"
 #include "net/client.h"
 #include "option/option.h"
+#include "report/advice.h"
 
 /* If more entries than these are dropped at once, the background thread frees them, because
  * slowlog-max-len allows any number. */
@@ -229,6 +230,7 @@ static const char *off_cpu_reason(const struct attribution_span *s) {
 struct share {
     int64_t usec;
     const char *text;
+    const char *finding; /* of struct advice */
 };
 
 static int percent_of(int64_t usec, int64_t wall_usec) {
@@ -242,41 +244,60 @@ static void append_share(const struct share *share, const struct attribution_spa
     if (!strcmp(share->text, NOT_RUNNING)) buffer_printf(out, " (%s)", off_cpu_reason(s));
 }
 
-void slowlog_append_verdict(const struct slowlog_entry *entry, struct buffer *out) {
-    const struct attribution_span *s = &entry->span;
+static bool is_split(const struct attribution_span *s) {
+    return s->cpu_usec >= 0 && s->wall_usec * 1000 >= ATTRIBUTION_STEP_NSEC;
+}
+
+/* The two largest parts of the time, the largest first; the span is split (is_split). */
+static void find_shares(const struct attribution_span *s, struct share largest[2]) {
     struct share shares[2 + CAUSES_MAX] = {
-        {s->cpu_usec, "the command itself worked"},
-        {s->off_cpu_usec, NOT_RUNNING},
+        {s->cpu_usec, "the command itself worked", "command"},
+        {s->off_cpu_usec, NOT_RUNNING, "off-cpu"},
     };
-    size_t count = 2, largest = 0;
+    size_t count = 2;
     for (unsigned i = 0; i < cause_count(); i++) {
         const struct cause *cause = cause_at(i);
         if (!cause->verdict) continue;
-        shares[count++] = (struct share){s->cause_usec[cause->number], cause->verdict};
+        int64_t usec = s->cause_usec[cause->number];
+        shares[count++] = (struct share){usec, cause->verdict, cause->name};
+        shares[0].usec -= usec;
     }
-    if (s->cpu_usec < 0) {
-        buffer_append_c_string(out, "Not measured: latency-attribution was off.");
-        return;
-    }
-    if (s->wall_usec * 1000 < ATTRIBUTION_STEP_NSEC) {
-        buffer_append_c_string(out, "Too short to be split.");
-        return;
-    }
-    for (size_t i = 2; i < count; i++) shares[0].usec -= shares[i].usec;
     if (shares[0].usec < 0) shares[0].usec = 0;
+    size_t first = 0;
     for (size_t i = 1; i < count; i++)
-        if (shares[i].usec > shares[largest].usec) largest = i;
-    size_t second = largest == 0 ? 1 : 0;
+        if (shares[i].usec > shares[first].usec) first = i;
+    size_t second = first == 0 ? 1 : 0;
     for (size_t i = 0; i < count; i++)
-        if (i != largest && shares[i].usec > shares[second].usec) second = i;
-    bool mixed = percent_of(shares[second].usec, s->wall_usec) >= VERDICT_MIXED_PERCENT;
+        if (i != first && shares[i].usec > shares[second].usec) second = i;
+    largest[0] = shares[first];
+    largest[1] = shares[second];
+}
+
+void slowlog_append_verdict(const struct slowlog_entry *entry, struct buffer *out) {
+    const struct attribution_span *s = &entry->span;
+    struct share largest[2];
+    if (!is_split(s)) {
+        buffer_append_c_string(out, s->cpu_usec < 0 ? "Not measured: latency-attribution was off."
+                                                    : "Too short to be split.");
+        return;
+    }
+    find_shares(s, largest);
+    bool mixed = percent_of(largest[1].usec, s->wall_usec) >= VERDICT_MIXED_PERCENT;
     buffer_append_c_string(out, mixed ? "Mixed: for " : "For ");
-    append_share(&shares[largest], s, out);
+    append_share(&largest[0], s, out);
     if (mixed) {
         buffer_append_c_string(out, ", for ");
-        append_share(&shares[second], s, out);
+        append_share(&largest[1], s, out);
     }
     buffer_append_char(out, '.');
+}
+
+void slowlog_append_advice(const struct slowlog_entry *entry, struct buffer *out) {
+    struct share largest[2];
+    if (!is_split(&entry->span)) return;
+    find_shares(&entry->span, largest);
+    const struct advice *advice = advice_find(largest[0].finding);
+    if (advice) advice_append_option(advice, out);
 }
 
 void slowlog_reset(void) { drop_beyond(0); }

@@ -50,6 +50,9 @@ void slowlog_take_prepared(struct slowlog_entry *entry, int64_t nsec);
 void slowlog_free_prepared(struct slowlog_entry *entry);
 /* Says in one sentence where the entry's time went. */
 void slowlog_append_verdict(const struct slowlog_entry *entry, struct buffer *out);
+/* Appends which option moves the largest part of that time, if any does, and the experiment that
+ * shows it; nothing if the time was not split. */
+void slowlog_append_advice(const struct slowlog_entry *entry, struct buffer *out);
 
 size_t slowlog_length(void);
 /* Return the newest entry and the next older one; NULL if there is none. */

@@ -52,7 +52,8 @@
 #include "option/option.h"
 #include "scrape/http.h"
 
-#define SCRAPE_CONNECTIONS_MAX 32
+/* Half of the descriptors that maxclients leaves free. */
+#define SCRAPE_CONNECTIONS_MAX 16
 #define TURN_NSEC INT64_C(500000)
 #define STEP_NSEC INT64_C(250000)
 #define WRITE_BYTES_MAX (64 * 1024)

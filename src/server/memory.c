@@ -5,6 +5,7 @@
  * that INFO memory shows. USAGE needs no samples: an entry knows its size (keyspace_key_bytes).
  */
 #include "server/memory.h"
+#include "report/advice.h"
 
 #include <inttypes.h>
 
@@ -20,6 +21,7 @@
 #include "script/cache.h"
 #include "server/cron.h"
 #include "server/info.h"
+#include "store/expire.h"
 #include "store/keyspace.h"
 
 /* ---- figures ---- */
@@ -127,9 +129,29 @@ static void memory_stats(struct call *call) {
 #define PEAK_RATIO 1.5
 #define EXCESS_RATIO 1.1
 #define CLIENT_BYTES_MANY (200u << 10)
+/* Expired keys that are still held are a finding from this share of so many keys on. */
+#define DUE_SHARE_MANY 0.1
+#define DUE_KEYS_MIN 1000
 
 static bool exceeds_by_much(size_t a, size_t b) {
     return ratio_of(a, b) > EXCESS_RATIO && a - b > EXCESS_BYTES_MIN;
+}
+
+/* Ends the paragraph of a finding by the option that moves it. */
+static void end_finding(const char *finding, struct buffer *text) {
+    advice_append_option(advice_find(finding), text);
+    buffer_append_char(text, '\n');
+}
+
+static void report_due_keys(struct buffer *text) {
+    size_t keys = keyspace_volatile_total();
+    double share = expire_stale_share();
+    if (keys < DUE_KEYS_MIN || share < DUE_SHARE_MANY) return;
+    buffer_printf(text,
+                  "- Expired keys: %.0f %% of the %zu keys with a deadline are due and not deleted "
+                  "yet. ",
+                  100 * share, keys);
+    end_finding("memory-due-keys", text);
 }
 
 static void doctor_report(const struct figures *f, struct buffer *text) {
@@ -148,21 +170,26 @@ static void doctor_report(const struct figures *f, struct buffer *text) {
                       "- Fragmentation: pages of %zu bytes hold %zu bytes in use. This happens "
                       "where many keys of other sizes than today's were deleted.\n",
                       a->active, a->allocated);
-    if (exceeds_by_much(a->resident, a->active))
+    if (exceeds_by_much(a->resident, a->active)) {
         buffer_printf(text,
                       "- Free pages: the allocator keeps %zu bytes, of which %zu are in use. "
-                      "MEMORY PURGE gives the others back.\n",
+                      "MEMORY PURGE gives the others back. ",
                       a->resident, a->active);
+        end_finding("memory-free-pages", text);
+    }
     if (exceeds_by_much(f->rss, a->resident))
         buffer_printf(text,
                       "- The process takes %zu bytes, the allocator only %zu: look for libraries "
                       "and modules with memory of their own.\n",
                       f->rss, a->resident);
-    if (client_count() && f->clients / client_count() > CLIENT_BYTES_MANY)
+    if (client_count() && f->clients / client_count() > CLIENT_BYTES_MANY) {
         buffer_printf(text,
                       "- Clients: %zu bytes wait to be sent or parsed. CLIENT LIST shows whose "
-                      "they are; client-output-buffer-limit bounds them.\n",
+                      "they are; client-output-buffer-limit bounds each of them. ",
                       f->clients);
+        end_finding("memory-clients", text);
+    }
+    report_due_keys(text);
     if (!text->length)
         buffer_append_c_string(text, "No memory is wasted, as far as one can see.\n");
 }

@@ -139,9 +139,11 @@ static double share_of_volatile(size_t due) {
 static void print_cycle_msec(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%llu", (unsigned long long)(cycle_nsec / NSEC_PER_MSEC));
 }
+double expire_stale_share(void) {
+    return algorithm == ALGORITHM_SAMPLING ? stale_share : share_of_volatile(count_due());
+}
 static void print_stale_percentage(const struct metric_row *row, struct buffer *out) {
-    double share = algorithm == ALGORITHM_SAMPLING ? stale_share : share_of_volatile(count_due());
-    buffer_printf(out, "%.2f", 100 * share);
+    buffer_printf(out, "%.2f", 100 * expire_stale_share());
 }
 static void print_backlog(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%zu", count_due());

@@ -29,4 +29,7 @@ FOR_TESTS bool expire_step(int64_t work_nsec);
 void expire_cron(int64_t hz);
 /* DEBUG SET-ACTIVE-EXPIRE. With `on` false due keys are hidden, and deleted on access only. */
 void expire_set_active(bool on);
+/* The share of the keys with a deadline that are due and not deleted yet, from 0 to 1; a running
+ * estimate under active-expire-algorithm sampling. */
+double expire_stale_share(void);
 #endif

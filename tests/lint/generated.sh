@@ -49,4 +49,5 @@ redis-benchmark --describe-completion docs/completion/redis-benchmark
 redis-server --describe-commands src/cli/cli_summaries.h awk -f tests/lint/help_rows.awk
 END
 python3 tests/measure/pictures.py "$mode" || status=1
+python3 packaging/prometheus/make_board.py "$mode" "$server" || status=1
 exit $status

@@ -72,7 +72,7 @@ start_server {tags {ours} overrides {slowlog-log-slower-than 5000}} {
             assert_equal [lindex $get 0] [field $entry id]
         }
         assert_equal {id command wall_usec cpu_usec off_cpu_usec eviction_usec expire_usec\
-                free_usec fork_usec involuntary_switches verdict} [dict keys $entry]
+                free_usec fork_usec involuntary_switches verdict advice} [dict keys $entry]
         assert_equal {bitcount big} [field $entry command]
         assert_equal 6 [llength $get]
         assert_equal [lindex $get 2] [field $entry wall_usec]

@@ -111,7 +111,9 @@ start_server {} {
     } {} {needs:debug}
 
     test {DOCTOR says something where there is something} {
-        assert_match *command* [r latency doctor]
+        set text [r latency doctor]
+        assert_match *command* $text
+        assert_match "*- command: * No option moves this.*" $text
     }
 
     test {RESET forgets the events that it names, or all} {

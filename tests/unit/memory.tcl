@@ -138,6 +138,23 @@ start_server {} {
         $client close
     }
 
+    test {MEMORY DOCTOR names expired keys that are still held, and the option that moves it} {
+        r debug set-active-expire 0
+        set value [string repeat x 1000]
+        for {set i 0} {$i < 10000} {incr i} {
+            r psetex due:$i 1 $value
+        }
+        wait_for_condition 200 10 {[s expire_due_backlog] == 10000} else {
+            fail "[s expire_due_backlog] keys are due"
+        }
+        set text [r memory doctor]
+        assert_match "*- Expired keys: 100 % of the 10000 keys*" $text
+        assert_match "*Option: active-expire-effort; raise it*" $text
+        assert_match "*redis-lab experiment --set active-expire-effort=1,5,10\n*" $text
+        r debug set-active-expire 1
+        r flushall
+    } {OK} {needs:debug ours}
+
     test {MEMORY DOCTOR, MALLOC-STATS and PURGE} {
         assert_morethan [string length [r memory doctor]] 10
         populate 10000 key: 1000

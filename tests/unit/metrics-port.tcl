@@ -363,10 +363,10 @@ start_metrics {databases 10 save ""} {
             catch {flush $channel}
             lappend channels $channel
         }
-        wait_for_condition 500 10 {[s metrics_connections] >= 32} else {
+        wait_for_condition 500 10 {[s metrics_connections] >= 16} else {
             fail "[s metrics_connections] are there"
         }
-        assert_equal 32 [s metrics_connections]
+        assert_equal 16 [s metrics_connections]
         assert_equal PONG [r ping]
         set again [redis_client]
         $again close
@@ -509,7 +509,7 @@ start_metrics [concat metrics-tls yes [tls_pairs 0]] {
             catch {flush $channel}
             lappend channels $channel
         }
-        wait_for_condition 500 10 {[s metrics_connections] == 32} else {
+        wait_for_condition 500 10 {[s metrics_connections] == 16} else {
             fail "[s metrics_connections] are there"
         }
         assert_equal PONG [r ping]

@@ -394,6 +394,7 @@ bool apply_begin(struct peer_client *link, struct slice early, int in_database,
     char reason[128];
     struct connection *connection;
     ASSERT(!stream.client && history_feed());
+    stream.input.class = stream.output.class = replication_memory;
     buffer_append(&stream.input, early.bytes, early.length);
     int fd = peer_client_release(link, &connection, &stream.input);
     struct client *c = client_create_primary(fd, connection, watcher_ready, reason, sizeof(reason));
@@ -403,7 +404,6 @@ bool apply_begin(struct peer_client *link, struct slice early, int in_database,
         return false;
     }
     c->database = in_database < keyspace_databases() ? in_database : 0;
-    stream.input.class = stream.output.class = replication_memory;
     stream.client = c;
     stream.ended = ended;
     stream.how = APPLY_LOST;

@@ -30,13 +30,13 @@
 #include "lab/experiment_page.h"
 #include "lab/experiment_report.h"
 #include "lab/experiment_traffic.h"
-#include "lab/experiment_watcher.h"
+#include "tools/tool_watcher.h"
 
 static struct experiment_options options;
 static struct experiment_plan plan;
 static struct experiment_check check;
 static struct experiment_limit limits[EXPERIMENT_STOPS_MAX];
-static struct experiment_watcher watcher;
+static struct tool_watcher watcher;
 static struct experiment_server servers[2];
 static struct tool_connection other_login;
 static struct experiment_traffic *traffic[2];
@@ -44,7 +44,7 @@ static struct experiment_load *load;
 static struct experiment_record record;
 static struct loop *loop;
 static atomic_int hung_up; /* SIGHUP has come */
-static char failure[EXPERIMENT_REASON_CHARS];
+static char failure[TOOL_REASON_CHARS];
 
 static int complain_about(int status) {
     fprintf(stderr, "redis-lab experiment: %s\n", failure);
@@ -102,7 +102,7 @@ static bool take_other_address(void) {
 static bool read_request(int count, char **words) {
     char reason[TOOL_REASON_CHARS];
     if (!experiment_options_read(&options, count, words, reason)) {
-        snprintf(failure, sizeof(failure), "%s (--help lists the options)", reason);
+        snprintf(failure, sizeof(failure), "%.400s (--help lists the options)", reason);
         return false;
     }
     if (options.help) return true;
@@ -166,10 +166,10 @@ static bool prepare_servers(void) {
         !experiment_check_run(&check, &plan, &servers[0].control, failure))
         return false;
     if (!watcher.pid) return true;
-    if (!experiment_watcher_await(&watcher, failure)) return false;
+    if (!tool_watcher_await(&watcher, failure)) return false;
     for (unsigned k = 0; k < plan.knob_count; k++) {
-        const struct experiment_value old = {plan.knobs[k], check.old[k]};
-        if (experiment_watcher_keep(&watcher, &old)) continue;
+        const struct tool_value old = {plan.knobs[k], check.old[k]};
+        if (tool_watcher_keep(&watcher, &old)) continue;
         snprintf(failure, sizeof(failure), "the value of %.100s cannot be watched over", old.name);
         return false;
     }
@@ -227,16 +227,15 @@ static void run_all_blocks(void) {
 
 /* Puts the old values back: by the watcher or, where it has died, by this process. */
 static bool put_back(void) {
-    struct experiment_value old[EXPERIMENT_KNOBS_MAX];
-    char reason[EXPERIMENT_REASON_CHARS];
+    struct tool_value old[EXPERIMENT_KNOBS_MAX];
+    char reason[TOOL_REASON_CHARS];
     size_t failed = 0;
     if (!watcher.pid) return true;
-    if (experiment_watcher_restore(&watcher, failure)) return true;
+    if (tool_watcher_restore(&watcher, failure)) return true;
     for (unsigned k = 0; k < plan.knob_count; k++)
-        old[k] = (struct experiment_value){plan.knobs[k], check.old[k]};
-    return servers[0].control.open &&
-           experiment_config_set(&servers[0].control, old, plan.knob_count, &failed, reason) ==
-               EXPERIMENT_CONFIG_GOOD;
+        old[k] = (struct tool_value){plan.knobs[k], check.old[k]};
+    return servers[0].control.open && tool_config_set(&servers[0].control, old, plan.knob_count,
+                                                      &failed, reason) == TOOL_CONFIG_GOOD;
 }
 
 /* --- reports ---------------------------------------------------------------------------------- */
@@ -312,7 +311,7 @@ static void close_experiment(void) {
     for (unsigned i = 0; i < 2; i++) experiment_traffic_free(traffic[i]);
     experiment_server_close(&servers[0]);
     experiment_server_close(&servers[1]);
-    experiment_watcher_end(&watcher);
+    tool_watcher_end(&watcher);
     experiment_record_free(&record);
     experiment_check_free(&check);
     experiment_plan_free(&plan);
@@ -332,8 +331,8 @@ int experiment_run(int count, char **words) {
     }
     int status = EXPERIMENT_EXIT_FAILED;
     if (peer_tls_open(&options.connection.tls, failure, sizeof(failure)) &&
-        (!plan.knob_count ||
-         experiment_watcher_start(&watcher, &options.connection, options.resp3, failure)) &&
+        (!plan.knob_count || tool_watcher_start(&watcher, &options.connection, options.resp3,
+                                                experiment_tool_options.program, failure)) &&
         prepare_servers()) {
         status = run_and_report();
     } else {

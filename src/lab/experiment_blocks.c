@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "lab/experiment_load.h"
-#include "lab/experiment_watcher.h"
+#include "tools/tool_watcher.h"
 
 /* The longest sleep between two looks at signals and limits. */
 #define LOOK_MSEC 50
@@ -93,7 +93,7 @@ static void look_around(struct run *run) {
         end_run(run, EXPERIMENT_INTERRUPTED, "ended by a signal");
     } else if (failure) {
         end_run(run, EXPERIMENT_FAILED, "%.200s: %.400s", run->server->name, failure);
-    } else if (run->b->watcher && !experiment_watcher_lives(run->b->watcher)) {
+    } else if (run->b->watcher && !tool_watcher_lives(run->b->watcher)) {
         end_run(run, EXPERIMENT_FAILED, "the process that watches over the old values has ended");
     }
     failure = run->b->load ? experiment_load_failure(run->b->load) : NULL;
@@ -115,34 +115,34 @@ static void pass_time(struct run *run, double seconds) {
 /* Gives the first server the arm's values. Only those that differ from the present ones are set. */
 static void set_arm_values(struct run *run, const struct experiment_arm *arm) {
     const struct experiment_plan *plan = run->b->plan;
-    struct experiment_value values[EXPERIMENT_KNOBS_MAX];
-    char reason[EXPERIMENT_REASON_CHARS];
+    struct tool_value values[EXPERIMENT_KNOBS_MAX];
+    char reason[TOOL_REASON_CHARS];
     size_t count = 0, failed = 0;
     if (arm->is_other) return;
     for (unsigned k = 0; k < plan->knob_count; k++) {
         const char *value = arm->values[k] ? arm->values[k] : run->b->old[k];
         if (!strcmp(value, run->present[k])) continue;
-        values[count++] = (struct experiment_value){plan->knobs[k], value};
+        values[count++] = (struct tool_value){plan->knobs[k], value};
         run->present[k] = value;
     }
     if (!count) return;
-    if (experiment_config_set(&run->b->servers[0]->control, values, count, &failed, reason) ==
-        EXPERIMENT_CONFIG_GOOD)
+    if (tool_config_set(&run->b->servers[0]->control, values, count, &failed, reason) ==
+        TOOL_CONFIG_GOOD)
         return;
     end_run(run, EXPERIMENT_FAILED, "CONFIG SET %.100s %.100s: %.300s", values[failed].name,
             values[failed].value, reason);
 }
 
 static void send_each_block(struct run *run) {
-    struct experiment_answer answer;
+    struct tool_answer answer;
     struct buffer storage = {.class = MEMORY_OTHER};
     struct slice *words = NULL;
     int count = string_split_words(slice_of(run->b->each_block), &storage, &words);
-    experiment_answer_init(&answer);
-    if (count > 0 && experiment_link_ask(&run->server->control, &answer, words, (size_t)count) &&
+    tool_answer_init(&answer);
+    if (count > 0 && tool_link_ask(&run->server->control, &answer, words, (size_t)count) &&
         answer.refused)
-        end_run(run, EXPERIMENT_FAILED, "--each-block: %.300s", experiment_answer_text(&answer, 0));
-    experiment_answer_free(&answer);
+        end_run(run, EXPERIMENT_FAILED, "--each-block: %.300s", tool_answer_text(&answer, 0));
+    tool_answer_free(&answer);
     buffer_free(&storage);
     memory_free(words, MEMORY_OTHER);
 }

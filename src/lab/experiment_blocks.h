@@ -10,7 +10,7 @@
 #include "lab/experiment_server.h"
 
 struct experiment_load;
-struct experiment_watcher;
+struct tool_watcher;
 
 struct experiment_blocks {
     const struct experiment_plan *plan;
@@ -22,8 +22,8 @@ struct experiment_blocks {
     const char *each_block; /* a command, or NULL */
     double block_s, settle_s;
     struct loop *loop;
-    struct experiment_load *load;       /* NULL = the tool sends no load */
-    struct experiment_watcher *watcher; /* NULL = no option is set */
+    struct experiment_load *load; /* NULL = the tool sends no load */
+    struct tool_watcher *watcher; /* NULL = no option is set */
     /* Whether a signal asks for the end. */
     bool (*interrupted)(void);
     /* Called before each block, with the number of blocks that are done; NULL = never. */

@@ -33,39 +33,39 @@ static void note_tried(struct experiment_check *check, unsigned knob, const char
         knob, memory_strdup(value, MEMORY_OTHER), memory_strdup(canonical, MEMORY_OTHER)};
 }
 
-static bool refuse_check(enum experiment_config_status status, const char *knob, const char *value,
-                         const char *why, char reason[EXPERIMENT_REASON_CHARS]) {
+static bool refuse_check(enum tool_config_status status, const char *knob, const char *value,
+                         const char *why, char reason[TOOL_REASON_CHARS]) {
     switch (status) {
-    case EXPERIMENT_CONFIG_GOOD: return true;
-    case EXPERIMENT_CONFIG_UNKNOWN:
-        snprintf(reason, EXPERIMENT_REASON_CHARS, "the server has no option %.100s%s%.300s", knob,
+    case TOOL_CONFIG_GOOD: return true;
+    case TOOL_CONFIG_UNKNOWN:
+        snprintf(reason, TOOL_REASON_CHARS, "the server has no option %.100s%s%.300s", knob,
                  *why ? "; " : "", why);
         break;
-    case EXPERIMENT_CONFIG_AT_START:
-        snprintf(reason, EXPERIMENT_REASON_CHARS,
+    case TOOL_CONFIG_AT_START:
+        snprintf(reason, TOOL_REASON_CHARS,
                  "%.100s can only be set when a server starts: --start tries it on servers that "
                  "this tool starts",
                  knob);
         break;
-    case EXPERIMENT_CONFIG_REFUSED:
-        snprintf(reason, EXPERIMENT_REASON_CHARS,
+    case TOOL_CONFIG_REFUSED:
+        snprintf(reason, TOOL_REASON_CHARS,
                  "the server refuses CONFIG %s %.100s%s%.100s: "
                  "%.250s",
                  value ? "SET" : "GET", knob, value ? " " : "", value ? value : "", why);
         break;
-    case EXPERIMENT_CONFIG_LOST: snprintf(reason, EXPERIMENT_REASON_CHARS, "%.400s", why); break;
+    case TOOL_CONFIG_LOST: snprintf(reason, TOOL_REASON_CHARS, "%.400s", why); break;
     }
     return false;
 }
 
 static bool read_old_values(struct experiment_check *check, const struct experiment_plan *plan,
-                            struct experiment_link *link, char reason[EXPERIMENT_REASON_CHARS]) {
+                            struct tool_link *link, char reason[TOOL_REASON_CHARS]) {
     struct buffer value = {.class = MEMORY_OTHER};
     bool good = true;
     for (unsigned k = 0; good && k < plan->knob_count; k++) {
-        char why[EXPERIMENT_REASON_CHARS] = "";
-        good = refuse_check(experiment_config_get(link, plan->knobs[k], &value, why),
-                            plan->knobs[k], NULL, why, reason);
+        char why[TOOL_REASON_CHARS] = "";
+        good = refuse_check(tool_config_get(link, plan->knobs[k], &value, why), plan->knobs[k],
+                            NULL, why, reason);
         if (good) check->old[k] = memory_strdup(value.bytes, MEMORY_OTHER);
     }
     buffer_free(&value);
@@ -73,26 +73,25 @@ static bool read_old_values(struct experiment_check *check, const struct experim
 }
 
 static bool try_one_value(struct experiment_check *check, const struct experiment_plan *plan,
-                          unsigned knob, const char *value, struct experiment_link *link,
-                          char reason[EXPERIMENT_REASON_CHARS]) {
-    const struct experiment_value wanted = {plan->knobs[knob], value};
+                          unsigned knob, const char *value, struct tool_link *link,
+                          char reason[TOOL_REASON_CHARS]) {
+    const struct tool_value wanted = {plan->knobs[knob], value};
     struct buffer canonical = {.class = MEMORY_OTHER};
-    char why[EXPERIMENT_REASON_CHARS] = "";
+    char why[TOOL_REASON_CHARS] = "";
     if (find_canonical(check, knob, value)) return true;
     if (!strcmp(value, check->old[knob])) {
         note_tried(check, knob, value, value);
         return true;
     }
-    bool good =
-        refuse_check(experiment_config_try(link, &wanted, check->old[knob], &canonical, why),
-                     wanted.name, value, why, reason);
+    bool good = refuse_check(tool_config_try(link, &wanted, check->old[knob], &canonical, why),
+                             wanted.name, value, why, reason);
     if (good) note_tried(check, knob, value, canonical.bytes);
     buffer_free(&canonical);
     return good;
 }
 
 bool experiment_check_run(struct experiment_check *check, struct experiment_plan *plan,
-                          struct experiment_link *link, char reason[EXPERIMENT_REASON_CHARS]) {
+                          struct tool_link *link, char reason[TOOL_REASON_CHARS]) {
     *check = (struct experiment_check){0};
     if (!read_old_values(check, plan, link, reason)) return false;
     for (unsigned arm = 0; arm < plan->arm_count; arm++) {

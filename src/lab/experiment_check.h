@@ -7,8 +7,8 @@
 #include <stdbool.h>
 
 #include "base/attributes.h"
-#include "lab/experiment_config.h"
 #include "lab/experiment_plan.h"
+#include "tools/tool_config.h"
 
 /* What the server said about the options of a plan. */
 struct experiment_check {
@@ -21,7 +21,6 @@ struct experiment_check {
  * completes the plan (experiment_plan_compare_old). False with a reason; the check must be freed
  * all the same. */
 MUST_USE bool experiment_check_run(struct experiment_check *check, struct experiment_plan *plan,
-                                   struct experiment_link *link,
-                                   char reason[EXPERIMENT_REASON_CHARS]);
+                                   struct tool_link *link, char reason[TOOL_REASON_CHARS]);
 void experiment_check_free(struct experiment_check *check);
 #endif

@@ -64,7 +64,7 @@ struct experiment_load {
     _Atomic int64_t began_nsec; /* monotonic; 0 = not yet */
     int64_t interval_nsec;      /* monotonic: the last interval's end */
     double block_s;
-    char reason[EXPERIMENT_REASON_CHARS];
+    char reason[TOOL_REASON_CHARS];
     struct tally tallies[];
 };
 
@@ -169,7 +169,7 @@ static void free_load(struct experiment_load *load) {
 }
 
 struct experiment_load *experiment_load_start(const struct experiment_load_settings *s,
-                                              char reason[EXPERIMENT_REASON_CHARS]) {
+                                              char reason[TOOL_REASON_CHARS]) {
     struct experiment_load *load =
         memory_zalloc(sizeof(*load) + s->threads * sizeof(load->tallies[0]), MEMORY_OTHER);
     load->settings = *s;
@@ -185,7 +185,7 @@ struct experiment_load *experiment_load_start(const struct experiment_load_setti
                                .context = load};
     int error = pthread_create(&load->thread, NULL, run_whole_load, load);
     if (error) {
-        snprintf(reason, EXPERIMENT_REASON_CHARS, "no thread for the load: %s", strerror(error));
+        snprintf(reason, TOOL_REASON_CHARS, "no thread for the load: %s", strerror(error));
         free_load(load);
         return NULL;
     }
@@ -198,7 +198,7 @@ struct experiment_load *experiment_load_start(const struct experiment_load_setti
         return load;
     }
     const char *failure = experiment_load_failure(load);
-    snprintf(reason, EXPERIMENT_REASON_CHARS, "%.400s",
+    snprintf(reason, TOOL_REASON_CHARS, "%.400s",
              failure ? failure : "the load's connections do not open");
     experiment_load_stop(load);
     return NULL;

@@ -12,8 +12,8 @@
 
 #include "base/attributes.h"
 #include "lab/experiment_figures.h"
-#include "lab/experiment_link.h"
 #include "load/load_stream.h"
+#include "tools/tool_link.h"
 
 struct experiment_load;
 struct tool_connection;
@@ -31,7 +31,7 @@ struct experiment_load_settings {
 /* Connects and begins to send, to the first server. NULL with a reason. The settings are copied;
  * what they point to is borrowed until the end. */
 MUST_USE struct experiment_load *experiment_load_start(const struct experiment_load_settings *s,
-                                                       char reason[EXPERIMENT_REASON_CHARS]);
+                                                       char reason[TOOL_REASON_CHARS]);
 /* Ends the load and frees it. Harmless for NULL. */
 void experiment_load_stop(struct experiment_load *load);
 /* Why the load has failed; NULL = it goes on. */

@@ -88,7 +88,7 @@ static int64_t on_reading_due(struct loop_timer *timer) {
 }
 
 static void await_reading(struct experiment_server *s) {
-    while (s->reads && !experiment_server_failure(s) && experiment_link_wait(&s->control)) continue;
+    while (s->reads && !experiment_server_failure(s) && tool_link_wait(&s->control)) continue;
 }
 
 /* Waits until a reading that is asked for now has come. */
@@ -157,10 +157,9 @@ bool experiment_server_open(struct experiment_server *s, struct loop *loop,
     buffer_init(&s->info, MEMORY_OTHER);
     s->sample_timer.callback = on_reading_due;
     s->probe_timer.callback = on_ping_due;
-    experiment_address_print(login, s->name);
-    bool good = experiment_link_open(&s->control, loop, login, resp3, "redis-lab-experiment") &&
-                experiment_link_open(&s->probing, loop, login, resp3, "redis-lab-probe") &&
-                read_now(s);
+    tool_address_print(login, s->name);
+    bool good = tool_link_open(&s->control, loop, login, resp3, "redis-lab-experiment") &&
+                tool_link_open(&s->probing, loop, login, resp3, "redis-lab-probe") && read_now(s);
     if (good) describe_version(s);
     if (!good && !*s->reason)
         snprintf(s->reason, sizeof(s->reason), "%s",
@@ -171,8 +170,8 @@ bool experiment_server_open(struct experiment_server *s, struct loop *loop,
 void experiment_server_close(struct experiment_server *s) {
     if (!s->readings) return;
     experiment_server_rest(s);
-    experiment_link_close(&s->control);
-    experiment_link_close(&s->probing);
+    tool_link_close(&s->control);
+    tool_link_close(&s->probing);
     figures_free(s->readings);
     figures_free(s->ends);
     probe_free(s->interval_probe);

@@ -10,13 +10,13 @@
 #include "base/attributes.h"
 #include "io/loop.h"
 #include "lab/experiment_figures.h"
-#include "lab/experiment_link.h"
+#include "tools/tool_link.h"
 
 struct probe;
 
 struct experiment_server {
-    struct experiment_link control; /* for INFO and CONFIG */
-    char name[EXPERIMENT_ADDRESS_CHARS];
+    struct tool_link control; /* for INFO and CONFIG */
+    char name[TOOL_ADDRESS_CHARS];
     char version[64]; /* "Redis 6.2.16", "Evenkeel 1.0 as Redis 6.2.16" */
     /* Called by the loop after each reading but the first of an observation, with the values since
      * the reading before, in the order of experiment_figures.h; those of the load are NaN, and
@@ -25,9 +25,9 @@ struct experiment_server {
     void *context;
     int64_t interval_msec, probe_msec;
     /* The server's own. */
-    struct experiment_link probing; /* for PINGs only, so that a long reply does not delay them */
-    struct figures *readings;       /* one sample for each reading */
-    struct figures *ends;           /* two readings for each block */
+    struct tool_link probing; /* for PINGs only, so that a long reply does not delay them */
+    struct figures *readings; /* one sample for each reading */
+    struct figures *ends;     /* two readings for each block */
     struct probe *interval_probe, *block_probe;
     struct buffer info;
     struct loop_timer sample_timer, probe_timer;
@@ -36,7 +36,7 @@ struct experiment_server {
     bool reads;    /* INFO is unanswered */
     bool observes; /* between experiment_server_observe and experiment_server_rest */
     bool is_first; /* the next reading begins a block */
-    char reason[EXPERIMENT_REASON_CHARS]; /* why INFO cannot be read; "" = it can */
+    char reason[TOOL_REASON_CHARS]; /* why INFO cannot be read; "" = it can */
 };
 
 /* Connects twice. False with server->reason; the server must be closed all the same. The settings

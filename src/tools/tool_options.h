@@ -11,7 +11,7 @@
 
 #include "base/attributes.h"
 
-#define TOOL_REASON_CHARS 256
+#define TOOL_REASON_CHARS 512
 
 /* The place in the tool's settings to which a row writes a value: offset plus 1, 0 = no place. */
 #define TOOL_PLACE(type, field) (offsetof(type, field) + 1)

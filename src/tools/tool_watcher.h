@@ -11,37 +11,34 @@
  * All ways to the end pass the same code here: the normal end, a limit that was passed, a signal,
  * and the death of the tool.
  */
-#ifndef EVENKEEL_LAB_EXPERIMENT_WATCHER_H
-#define EVENKEEL_LAB_EXPERIMENT_WATCHER_H
+#ifndef EVENKEEL_TOOLS_TOOL_WATCHER_H
+#define EVENKEEL_TOOLS_TOOL_WATCHER_H
 #include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/attributes.h"
-#include "lab/experiment_config.h"
+#include "tools/tool_config.h"
 
-struct experiment_watcher {
+struct tool_watcher {
     pid_t pid; /* 0 = there is none */
     int fd;    /* the tool's end of the socket pair */
 };
 
 /* Forks the watcher, which connects to the server by itself. To be called before the tool has a
- * loop, a thread or a connection, because a forked process has none of these. */
-MUST_USE bool experiment_watcher_start(struct experiment_watcher *w,
-                                       const struct tool_connection *server, bool resp3,
-                                       char reason[EXPERIMENT_REASON_CHARS]);
+ * loop, a thread or a connection, because a forked process has none of these. `program` is what
+ * messages call the tool. */
+MUST_USE bool tool_watcher_start(struct tool_watcher *w, const struct tool_connection *server,
+                                 bool resp3, const char *program, char reason[TOOL_REASON_CHARS]);
 /* Waits until the watcher has its connection. False with a reason. */
-MUST_USE bool experiment_watcher_await(struct experiment_watcher *w,
-                                       char reason[EXPERIMENT_REASON_CHARS]);
+MUST_USE bool tool_watcher_await(struct tool_watcher *w, char reason[TOOL_REASON_CHARS]);
 /* Hands over an old value. To be called before the first CONFIG SET of the option. False where the
  * watcher is gone. */
-MUST_USE bool experiment_watcher_keep(struct experiment_watcher *w,
-                                      const struct experiment_value *old);
+MUST_USE bool tool_watcher_keep(struct tool_watcher *w, const struct tool_value *old);
 /* Whether the watcher lives. The descriptor w->fd becomes readable when the watcher dies. */
-bool experiment_watcher_lives(const struct experiment_watcher *w);
+bool tool_watcher_lives(const struct tool_watcher *w);
 /* Has all old values put back, and waits for that. False with a reason, which names the commands
  * that failed or that nobody could send. */
-MUST_USE bool experiment_watcher_restore(struct experiment_watcher *w,
-                                         char reason[EXPERIMENT_REASON_CHARS]);
+MUST_USE bool tool_watcher_restore(struct tool_watcher *w, char reason[TOOL_REASON_CHARS]);
 /* Lets the watcher end, and waits for that. Harmless where there is none. */
-void experiment_watcher_end(struct experiment_watcher *w);
+void tool_watcher_end(struct tool_watcher *w);
 #endif

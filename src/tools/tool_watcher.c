@@ -10,7 +10,7 @@
  *  3. A connection that is lost is opened again, for as long as the tool lives, and for
  *     RESTORE_MSEC_MAX once old values are to be put back.
  */
-#include "lab/experiment_watcher.h"
+#include "tools/tool_watcher.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,10 +40,11 @@ enum message { MESSAGE_OLD = 'V', MESSAGE_RESTORE = 'R', MESSAGE_READY = 'O', ME
 
 /* --- the watcher's side ----------------------------------------------------------------------- */
 
+static const char *program_name;
 static struct loop *loop;
-static struct experiment_link own_link;
+static struct tool_link own_link;
 static struct loop_watcher tool_watcher;
-static struct experiment_value kept[KEPT_MAX]; /* own copies of the texts */
+static struct tool_value kept[KEPT_MAX]; /* own copies of the texts */
 static size_t kept_count;
 static char received[MESSAGE_BYTES_MAX + 1];
 
@@ -51,24 +52,24 @@ static void note_tool_ready(struct loop_watcher *watcher, unsigned ready) {}
 static void drop_pong(void *owner, uintptr_t unused, const struct peer_reply *reply) {}
 
 static bool open_watching_link(const struct tool_connection *server, bool resp3) {
-    experiment_link_close(&own_link);
-    return experiment_link_open(&own_link, loop, server, resp3, "redis-lab-watcher");
+    tool_link_close(&own_link);
+    return tool_link_open(&own_link, loop, server, resp3, "redis-lab-watcher");
 }
 
 static void keep_old_value(const char *payload, size_t length) {
     const char *value = memchr(payload, '\0', length);
     if (!value || kept_count == KEPT_MAX) return;
-    kept[kept_count++] = (struct experiment_value){memory_strdup(payload, MEMORY_OTHER),
-                                                   memory_strdup(value + 1, MEMORY_OTHER)};
+    kept[kept_count++] = (struct tool_value){memory_strdup(payload, MEMORY_OTHER),
+                                             memory_strdup(value + 1, MEMORY_OTHER)};
 }
 
 /* Puts all kept values back. An empty `reason` means success. */
 static void restore_old_values(const struct tool_connection *server, bool resp3,
-                               char reason[EXPERIMENT_REASON_CHARS]) {
+                               char reason[TOOL_REASON_CHARS]) {
     int64_t until = clock_monotonic_msec() + RESTORE_MSEC_MAX;
-    char why[EXPERIMENT_REASON_CHARS] = "";
+    char why[TOOL_REASON_CHARS] = "";
     size_t failed = 0;
-    enum experiment_config_status status = EXPERIMENT_CONFIG_LOST;
+    enum tool_config_status status = TOOL_CONFIG_LOST;
     loop_unwatch(loop, &tool_watcher);
     do {
         if (!own_link.open && !open_watching_link(server, resp3)) {
@@ -76,15 +77,15 @@ static void restore_old_values(const struct tool_connection *server, bool resp3,
             (void)poll(NULL, 0, RETRY_MSEC);
             continue;
         }
-        status = experiment_config_set(&own_link, kept, kept_count, &failed, why);
-    } while (status == EXPERIMENT_CONFIG_LOST && clock_monotonic_msec() < until);
+        status = tool_config_set(&own_link, kept, kept_count, &failed, why);
+    } while (status == TOOL_CONFIG_LOST && clock_monotonic_msec() < until);
     *reason = '\0';
-    if (status == EXPERIMENT_CONFIG_LOST) {
-        snprintf(reason, EXPERIMENT_REASON_CHARS,
+    if (status == TOOL_CONFIG_LOST) {
+        snprintf(reason, TOOL_REASON_CHARS,
                  "the old values are not back: %.200s. By hand: CONFIG SET %.80s \"%.100s\"%s", why,
                  kept[0].name, kept[0].value, kept_count > 1 ? " ..." : "");
-    } else if (status != EXPERIMENT_CONFIG_GOOD) {
-        snprintf(reason, EXPERIMENT_REASON_CHARS,
+    } else if (status != TOOL_CONFIG_GOOD) {
+        snprintf(reason, TOOL_REASON_CHARS,
                  "an old value is not back: CONFIG SET %.80s \"%.100s\": %.200s", kept[failed].name,
                  kept[failed].value, why);
     }
@@ -92,7 +93,7 @@ static void restore_old_values(const struct tool_connection *server, bool resp3,
 }
 
 static void send_text(int fd, enum message kind, const char *text) {
-    char bytes[EXPERIMENT_REASON_CHARS + 1];
+    char bytes[TOOL_REASON_CHARS + 1];
     size_t length = 1 + (size_t)snprintf(bytes + 1, sizeof(bytes) - 1, "%s", text);
     bytes[0] = (char)kind;
     /* A tool that is dead does not read it. */
@@ -102,7 +103,7 @@ static void send_text(int fd, enum message kind, const char *text) {
 
 /* Reads one message. False where the tool has ended. */
 static bool serve_message(int fd, const struct tool_connection *server, bool resp3) {
-    char reason[EXPERIMENT_REASON_CHARS];
+    char reason[TOOL_REASON_CHARS];
     ssize_t got = system_recv(fd, received, MESSAGE_BYTES_MAX, MSG_DONTWAIT);
     if (got < 0) return errno == EAGAIN || errno == EINTR;
     if (got == 0) return false;
@@ -119,10 +120,10 @@ static bool serve_message(int fd, const struct tool_connection *server, bool res
 
 /* A tool that has died left old values behind: they are put back, and standard error says so. */
 static void outlive_tool(const struct tool_connection *server, bool resp3) {
-    char reason[EXPERIMENT_REASON_CHARS];
+    char reason[TOOL_REASON_CHARS];
     if (!kept_count) return;
     restore_old_values(server, resp3, reason);
-    fprintf(stderr, "redis-lab experiment has ended unexpectedly: %s\n",
+    fprintf(stderr, "%s has ended unexpectedly: %s\n", program_name,
             *reason ? reason : "the old values are back.");
 }
 
@@ -172,31 +173,32 @@ static void become_watcher(int fd, int tools_end, const struct tool_connection *
 
 /* --- the tool's side -------------------------------------------------------------------------- */
 
-bool experiment_watcher_start(struct experiment_watcher *w, const struct tool_connection *server,
-                              bool resp3, char reason[EXPERIMENT_REASON_CHARS]) {
+bool tool_watcher_start(struct tool_watcher *w, const struct tool_connection *server, bool resp3,
+                        const char *program, char reason[TOOL_REASON_CHARS]) {
     int ends[2];
-    *w = (struct experiment_watcher){.fd = -1};
+    *w = (struct tool_watcher){.fd = -1};
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {
-        snprintf(reason, EXPERIMENT_REASON_CHARS, "socketpair: %s", strerror(errno));
+        snprintf(reason, TOOL_REASON_CHARS, "socketpair: %s", strerror(errno));
         return false;
     }
     fflush(NULL);
+    program_name = program;
     w->pid = system_fork();
     if (w->pid == 0) become_watcher(ends[1], ends[0], server, resp3);
     system_close(ends[1]);
     w->fd = ends[0];
     if (w->pid > 0) return true;
-    snprintf(reason, EXPERIMENT_REASON_CHARS, "fork: %s", strerror(errno));
+    snprintf(reason, TOOL_REASON_CHARS, "fork: %s", strerror(errno));
     system_close(ends[0]);
-    *w = (struct experiment_watcher){.fd = -1};
+    *w = (struct tool_watcher){.fd = -1};
     return false;
 }
 
 /* Waits for a message of the kind, whose text it writes to `reason`. False where the watcher is
  * gone or does not answer. */
-static bool await_message(struct experiment_watcher *w, enum message kind,
-                          char reason[EXPERIMENT_REASON_CHARS]) {
-    char bytes[EXPERIMENT_REASON_CHARS + 1];
+static bool await_message(struct tool_watcher *w, enum message kind,
+                          char reason[TOOL_REASON_CHARS]) {
+    char bytes[TOOL_REASON_CHARS + 1];
     struct pollfd ready = {.fd = w->fd, .events = POLLIN};
     int64_t until = clock_monotonic_msec() + TOOL_PATIENCE_MSEC;
     ssize_t got = -1;
@@ -207,20 +209,20 @@ static bool await_message(struct experiment_watcher *w, enum message kind,
             got = system_recv(w->fd, bytes, sizeof(bytes) - 1, MSG_DONTWAIT);
     } while (got < 0);
     if (got < 1 || bytes[0] != (char)kind) {
-        snprintf(reason, EXPERIMENT_REASON_CHARS, "the process that watches over the old values %s",
+        snprintf(reason, TOOL_REASON_CHARS, "the process that watches over the old values %s",
                  got == 0 ? "has ended" : "does not answer");
         return false;
     }
     bytes[got] = '\0';
-    snprintf(reason, EXPERIMENT_REASON_CHARS, "%s", bytes + 1);
+    snprintf(reason, TOOL_REASON_CHARS, "%s", bytes + 1);
     return true;
 }
 
-bool experiment_watcher_await(struct experiment_watcher *w, char reason[EXPERIMENT_REASON_CHARS]) {
+bool tool_watcher_await(struct tool_watcher *w, char reason[TOOL_REASON_CHARS]) {
     return await_message(w, MESSAGE_READY, reason) && !*reason;
 }
 
-bool experiment_watcher_keep(struct experiment_watcher *w, const struct experiment_value *old) {
+bool tool_watcher_keep(struct tool_watcher *w, const struct tool_value *old) {
     struct buffer message = {.class = MEMORY_OTHER};
     buffer_append_char(&message, MESSAGE_OLD);
     buffer_append(&message, old->name, strlen(old->name) + 1);
@@ -232,25 +234,24 @@ bool experiment_watcher_keep(struct experiment_watcher *w, const struct experime
     return good;
 }
 
-bool experiment_watcher_lives(const struct experiment_watcher *w) {
+bool tool_watcher_lives(const struct tool_watcher *w) {
     struct pollfd state = {.fd = w->fd, .events = POLLIN};
     return w->pid && poll(&state, 1, 0) == 0;
 }
 
-bool experiment_watcher_restore(struct experiment_watcher *w,
-                                char reason[EXPERIMENT_REASON_CHARS]) {
+bool tool_watcher_restore(struct tool_watcher *w, char reason[TOOL_REASON_CHARS]) {
     char kind = MESSAGE_RESTORE;
     if (system_send(w->fd, &kind, 1, MSG_NOSIGNAL) != 1) {
-        snprintf(reason, EXPERIMENT_REASON_CHARS,
+        snprintf(reason, TOOL_REASON_CHARS,
                  "the process that watches over the old values has ended");
         return false;
     }
     return await_message(w, MESSAGE_DONE, reason) && !*reason;
 }
 
-void experiment_watcher_end(struct experiment_watcher *w) {
+void tool_watcher_end(struct tool_watcher *w) {
     if (!w->pid) return;
     system_close(w->fd);
     while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR) continue;
-    *w = (struct experiment_watcher){.fd = -1};
+    *w = (struct tool_watcher){.fd = -1};
 }

@@ -4,8 +4,8 @@
  * The caller stands outside of the loop's callbacks: waiting for an answer turns the loop, so
  * timers and other connections go on meanwhile. A lost connection is not opened again by itself.
  */
-#ifndef EVENKEEL_LAB_EXPERIMENT_LINK_H
-#define EVENKEEL_LAB_EXPERIMENT_LINK_H
+#ifndef EVENKEEL_TOOLS_TOOL_LINK_H
+#define EVENKEEL_TOOLS_TOOL_LINK_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,18 +13,17 @@
 #include "base/attributes.h"
 #include "base/string.h"
 #include "peer/peer_client.h"
-
-#define EXPERIMENT_REASON_CHARS 512
+#include "tools/tool_options.h"
 
 struct loop;
 struct tool_connection;
 
-struct experiment_link {
-    struct peer_client *client; /* open once experiment_link_open has succeeded */
+struct tool_link {
+    struct peer_client *client; /* open once tool_link_open has succeeded */
     struct loop *loop;
     const struct tool_connection *login; /* borrowed */
     bool resp3, open;
-    char reason[EXPERIMENT_REASON_CHARS]; /* why there is no connection */
+    char reason[TOOL_REASON_CHARS]; /* why there is no connection */
     /* Called while an answer is awaited, many times a second; true: the link is closed, and the
      * wait ends. NULL (at first) = never. To be set once the link is open. */
     bool (*gives_up)(void *context);
@@ -33,7 +32,7 @@ struct experiment_link {
 
 /* An answer as texts: the one text of a simple reply, or those of all simple replies in an
  * aggregate, in their order. An integer is written in decimal digits. */
-struct experiment_answer {
+struct tool_answer {
     bool refused;       /* one of the replies was an error; its text is fit to be shown */
     unsigned count;     /* texts */
     struct buffer text; /* all texts, each followed by a NUL */
@@ -42,25 +41,24 @@ struct experiment_answer {
 
 /* Connects, logs in and names the connection `name`. False with link->reason; the link must be
  * closed all the same. */
-MUST_USE bool experiment_link_open(struct experiment_link *link, struct loop *loop,
-                                   const struct tool_connection *login, bool resp3,
-                                   const char *name);
+MUST_USE bool tool_link_open(struct tool_link *link, struct loop *loop,
+                             const struct tool_connection *login, bool resp3, const char *name);
 /* Harmless for a zeroed link. */
-void experiment_link_close(struct experiment_link *link);
+void tool_link_close(struct tool_link *link);
 
 /* Asks, and waits for the answer. False with link->reason where the connection ended, or gave no
  * answer for some seconds. The answer must be initialised; its earlier texts are dropped. */
-MUST_USE bool experiment_link_ask(struct experiment_link *link, struct experiment_answer *answer,
-                                  const struct slice *words, size_t count);
+MUST_USE bool tool_link_ask(struct tool_link *link, struct tool_answer *answer,
+                            const struct slice *words, size_t count);
 /* One step of waiting: a turn of the loop, and the question whether to give up. False where the
  * link is not open any more. */
-MUST_USE bool experiment_link_wait(struct experiment_link *link);
-void experiment_answer_init(struct experiment_answer *answer);
-void experiment_answer_free(struct experiment_answer *answer);
+MUST_USE bool tool_link_wait(struct tool_link *link);
+void tool_answer_init(struct tool_answer *answer);
+void tool_answer_free(struct tool_answer *answer);
 /* The text at `index`, which is below `count`. O(index). */
-const char *experiment_answer_text(const struct experiment_answer *answer, unsigned index);
+const char *tool_answer_text(const struct tool_answer *answer, unsigned index);
 
 /* The text of a server's address for messages: "127.0.0.1:6379", or a socket's path. */
-#define EXPERIMENT_ADDRESS_CHARS 256
-void experiment_address_print(const struct tool_connection *c, char out[EXPERIMENT_ADDRESS_CHARS]);
+#define TOOL_ADDRESS_CHARS 256
+void tool_address_print(const struct tool_connection *c, char out[TOOL_ADDRESS_CHARS]);
 #endif

@@ -4,7 +4,7 @@
  * Invariant: the client's patience bounds each wait, because a server that stalls must not hold up
  * the tool for ever.
  */
-#include "lab/experiment_link.h"
+#include "tools/tool_link.h"
 
 #include <inttypes.h>
 
@@ -24,24 +24,24 @@
 /* The longest sleep between two questions whether to give up. */
 #define LOOK_MSEC 50
 
-void experiment_address_print(const struct tool_connection *c, char out[EXPERIMENT_ADDRESS_CHARS]) {
+void tool_address_print(const struct tool_connection *c, char out[TOOL_ADDRESS_CHARS]) {
     if (c->path) {
-        snprintf(out, EXPERIMENT_ADDRESS_CHARS, "%s", c->path);
+        snprintf(out, TOOL_ADDRESS_CHARS, "%s", c->path);
     } else {
-        snprintf(out, EXPERIMENT_ADDRESS_CHARS, "%s:%" PRId64, c->host, c->port);
+        snprintf(out, TOOL_ADDRESS_CHARS, "%s:%" PRId64, c->host, c->port);
     }
 }
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-void experiment_answer_init(struct experiment_answer *answer) {
-    *answer = (struct experiment_answer){0};
+void tool_answer_init(struct tool_answer *answer) {
+    *answer = (struct tool_answer){0};
     buffer_init(&answer->text, MEMORY_OTHER);
 }
 
-void experiment_answer_free(struct experiment_answer *answer) { buffer_free(&answer->text); }
+void tool_answer_free(struct tool_answer *answer) { buffer_free(&answer->text); }
 
-const char *experiment_answer_text(const struct experiment_answer *answer, unsigned index) {
+const char *tool_answer_text(const struct tool_answer *answer, unsigned index) {
     ASSERT(index < answer->count);
     const char *at = answer->text.bytes;
     for (unsigned i = 0; i < index; i++) at += strlen(at) + 1;
@@ -49,8 +49,8 @@ const char *experiment_answer_text(const struct experiment_answer *answer, unsig
 }
 
 /* Bytes behind a NUL in a text are lost, because no name and no value of an option has one. */
-static void append_answer_text(struct experiment_answer *answer, const struct peer_reply *reply) {
-    char shown[EXPERIMENT_REASON_CHARS];
+static void append_answer_text(struct tool_answer *answer, const struct peer_reply *reply) {
+    char shown[TOOL_REASON_CHARS];
     if (reply->type == PEER_ERROR) {
         answer->refused = true;
         buffer_append_c_string(&answer->text, string_show(reply->text, shown, sizeof(shown)));
@@ -65,7 +65,7 @@ static void append_answer_text(struct experiment_answer *answer, const struct pe
 }
 
 static void take_link_answer(void *owner, uintptr_t place, const struct peer_reply *reply) {
-    struct experiment_answer *answer = (struct experiment_answer *)place;
+    struct tool_answer *answer = (struct tool_answer *)place;
     answer->arrived = true;
     if (!reply) return;
     /* The nodes of a tree stand in one array, parents first. */
@@ -75,10 +75,10 @@ static void take_link_answer(void *owner, uintptr_t place, const struct peer_rep
 
 /* --- the connection --------------------------------------------------------------------------- */
 
-static void note_link_opened(void *owner) { ((struct experiment_link *)owner)->open = true; }
+static void note_link_opened(void *owner) { ((struct tool_link *)owner)->open = true; }
 
 static void note_link_ended(void *owner) {
-    struct experiment_link *link = owner;
+    struct tool_link *link = owner;
     link->open = false;
     if (!*link->reason)
         snprintf(link->reason, sizeof(link->reason), "%s", peer_client_error(link->client));
@@ -87,13 +87,13 @@ static void note_link_ended(void *owner) {
 static void drop_link_push(void *owner, const struct peer_reply *reply) {}
 
 static void take_link_greeting(void *owner, uintptr_t unused, const struct peer_reply *reply) {
-    struct experiment_link *link = owner;
+    struct tool_link *link = owner;
     if (!reply || reply->type != PEER_ERROR || *link->reason) return;
     string_show(reply->text, link->reason, sizeof(link->reason));
 }
 
 /* Sends the greeting and waits for its end. False with link->reason. */
-static bool greet_by_link(struct experiment_link *link, const char *name) {
+static bool greet_by_link(struct tool_link *link, const char *name) {
     struct tool_greeting greeting;
     tool_greeting_init(&greeting, link->login, link->resp3);
     for (unsigned i = 0; i < greeting.count; i++)
@@ -102,19 +102,19 @@ static bool greet_by_link(struct experiment_link *link, const char *name) {
     while (link->open && peer_client_asked(link->client)) loop_turn(link->loop, -1);
     if (!link->open || *link->reason) return false;
     /* Servers before 2.6.9 do not know the command, and a user may be forbidden to use it. */
-    struct experiment_answer answer;
-    experiment_answer_init(&answer);
+    struct tool_answer answer;
+    tool_answer_init(&answer);
     struct slice words[] = {SLICE("CLIENT"), SLICE("SETNAME"), slice_of(name)};
-    bool good = experiment_link_ask(link, &answer, words, 3);
-    experiment_answer_free(&answer);
+    bool good = tool_link_ask(link, &answer, words, 3);
+    tool_answer_free(&answer);
     return good;
 }
 
-bool experiment_link_open(struct experiment_link *link, struct loop *loop,
-                          const struct tool_connection *login, bool resp3, const char *name) {
+bool tool_link_open(struct tool_link *link, struct loop *loop, const struct tool_connection *login,
+                    bool resp3, const char *name) {
     static const struct peer_client_events events = {.opened = note_link_opened,
                                                      .ended = note_link_ended};
-    *link = (struct experiment_link){.loop = loop, .login = login, .resp3 = resp3};
+    *link = (struct tool_link){.loop = loop, .login = login, .resp3 = resp3};
     const struct peer_client_settings settings = {.loop = loop,
                                                   .class = MEMORY_OTHER,
                                                   .reply = {ANSWER_BYTES_MAX, ANSWER_NODES_MAX},
@@ -133,13 +133,13 @@ bool experiment_link_open(struct experiment_link *link, struct loop *loop,
     return link->open && greet_by_link(link, name);
 }
 
-void experiment_link_close(struct experiment_link *link) {
+void tool_link_close(struct tool_link *link) {
     peer_client_free(link->client);
     link->client = NULL;
     link->open = false;
 }
 
-bool experiment_link_wait(struct experiment_link *link) {
+bool tool_link_wait(struct tool_link *link) {
     loop_turn(link->loop, link->gives_up ? LOOK_MSEC : -1);
     if (link->open && link->gives_up && link->gives_up(link->context)) {
         /* The functions of unanswered requests are not called: their answers may be gone. */
@@ -150,8 +150,8 @@ bool experiment_link_wait(struct experiment_link *link) {
     return link->open;
 }
 
-bool experiment_link_ask(struct experiment_link *link, struct experiment_answer *answer,
-                         const struct slice *words, size_t count) {
+bool tool_link_ask(struct tool_link *link, struct tool_answer *answer, const struct slice *words,
+                   size_t count) {
     const struct peer_request request = {take_link_answer, (uintptr_t)answer};
     buffer_clear(&answer->text);
     answer->arrived = answer->refused = false;
@@ -160,6 +160,6 @@ bool experiment_link_ask(struct experiment_link *link, struct experiment_answer 
         if (!*link->reason) snprintf(link->reason, sizeof(link->reason), "too much is unanswered");
         return false;
     }
-    while (!answer->arrived && experiment_link_wait(link)) continue;
+    while (!answer->arrived && tool_link_wait(link)) continue;
     return link->open;
 }

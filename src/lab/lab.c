@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/version.h"
-#include "lab/experiment.h"
+#include "experiment/experiment.h"
 #include "lab/watch.h"
 
 static const char usage[] =

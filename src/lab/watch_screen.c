@@ -15,8 +15,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "lab/watch_figures.h"
 #include "lab/watch_panel.h"
+#include "tools/figures.h"
 
 #define VALUE_COLUMNS 10
 #define GAP_COLUMNS 3

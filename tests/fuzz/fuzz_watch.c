@@ -2,7 +2,7 @@
  * Fuzzes what `redis-lab watch` makes of a server's words and of keys: any text as INFO, as options
  * and as errors gives a picture that a terminal can bear.
  *
- * Covers: src/lab/watch_figures.c src/lab/watch_screen.c src/lab/watch_panel.c
+ * Covers: src/tools/figures.c src/lab/watch_screen.c src/lab/watch_panel.c
  *
  * The input: two bytes with the terminal's size, one with the number of bytes that are keys, those
  * keys, and the text. The picture is checked by tests/c/lab/picture.h.
@@ -10,9 +10,9 @@
 #include <ctype.h>
 
 #include "../c/lab/picture.h"
-#include "lab/watch_figures.h"
 #include "lab/watch_panel.h"
 #include "lab/watch_screen.h"
+#include "tools/figures.h"
 
 #define TEXT_BYTES_MAX 20000
 

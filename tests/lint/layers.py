@@ -27,7 +27,7 @@ SYSTEM_CALLS = set('read pread readv write pwrite writev send recv accept accept
 # These make the calls, or read a small file of the system's at start or once a second.
 MAKES_SYSTEM_CALLS = {'base/system', 'base/clock', 'report/host_cpu'}
 # Folders of whole programs, which no test links below a system of its own.
-PROGRAMS = ('process', 'server', 'tools', 'cli', 'benchmark', 'lab')
+PROGRAMS = ('process', 'server', 'tools', 'cli', 'benchmark', 'experiment', 'lab')
 TOP = 'server'  # may include all folders, now and later
 KEYSPACE_CHANGE = 'store/keyspace_change.h'
 CHANGES_KEYSPACE = ('store/keyspace.c', 'exec/edit.c')

@@ -6,8 +6,8 @@
 
 #include "base/seed.h"
 #include "lab/picture.h"
-#include "lab/watch_figures.h"
 #include "lab/watch_panel.h"
+#include "tools/figures.h"
 
 static struct panel panel;
 static struct figures *figures;

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The sequence of an experiment.
+ *
+ *     options, plan | watcher forked | servers reached | values checked | old values handed to the
+ *     watcher | blocks | the watcher puts the old values back | judgement, reports
+ *
+ * Invariants
+ *  1. The watcher is forked before this process has a loop, a thread or a connection.
+ *  2. No value is set before the watcher has the old one and is connected; the check before that
+ *     sets each value back within the transaction that sets it.
+ *  3. Whatever ends the blocks, the old values are put back before anything is printed.
+ */
+#include "experiment/experiment.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/panic.h"
+#include "base/random.h"
+#include "experiment/experiment_blocks.h"
+#include "experiment/experiment_check.h"
+#include "experiment/experiment_load.h"
+#include "experiment/experiment_options.h"
+#include "experiment/experiment_page.h"
+#include "experiment/experiment_report.h"
+#include "experiment/experiment_traffic.h"
+#include "io/signals.h"
+#include "tools/tool_watcher.h"
+
+static struct experiment_options options;
+static struct experiment_plan plan;
+static struct experiment_check check;
+static struct experiment_limit limits[EXPERIMENT_STOPS_MAX];
+static struct tool_watcher watcher;
+static struct experiment_server servers[2];
+static struct tool_connection other_login;
+static struct experiment_traffic *traffic[2];
+static struct experiment_load *load;
+static struct experiment_record record;
+static struct loop *loop;
+static atomic_int hung_up; /* SIGHUP has come */
+static char failure[TOOL_REASON_CHARS];
+
+static int complain_about(int status) {
+    fprintf(stderr, "redis-lab experiment: %s\n", failure);
+    return status;
+}
+
+/* --- signals ---------------------------------------------------------------------------------- */
+
+static void note_hangup(int sig) {
+    atomic_store(&hung_up, sig);
+    loop_wake(loop);
+}
+
+static int ending_signal(void) {
+    int sig = signals_shutdown_requested();
+    return sig ? sig : atomic_load(&hung_up);
+}
+
+static bool is_interrupted(void) { return ending_signal() != 0; }
+
+/* SIGINT, SIGTERM and SIGHUP end the experiment; SIGHUP does not where nohup has made the process
+ * ignore it. */
+static void listen_for_end(void) {
+    struct sigaction before, hangup = {.sa_handler = note_hangup};
+    ASSERT(sigaction(SIGHUP, NULL, &before) == 0);
+    signals_setup(loop);
+    if (before.sa_handler != SIG_IGN) ASSERT(sigaction(SIGHUP, &hangup, NULL) == 0);
+}
+
+/* --- what is asked for ------------------------------------------------------------------------ */
+
+/* Takes the second server's address; the login is that of the first one. */
+static bool take_other_address(void) {
+    const char *text = options.against, *colon = strrchr(text, ':');
+    other_login = options.connection;
+    other_login.path = NULL;
+    if (*text == '/' || *text == '.') {
+        other_login.path = text;
+        return true;
+    }
+    if (!colon || colon == text ||
+        !number_parse_int64(colon + 1, strlen(colon + 1), &other_login.port) ||
+        other_login.port < 1 || other_login.port > 65535) {
+        snprintf(failure, sizeof(failure), "--against wants host:port, or a path");
+        return false;
+    }
+    struct slice host = {text, (size_t)(colon - text)};
+    if (host.length > 2 && *text == '[' && colon[-1] == ']')
+        host = (struct slice){text + 1, host.length - 2};
+    other_login.host = slice_dup_c_string(host, MEMORY_OTHER);
+    return true;
+}
+
+/* Reads the command line as far as that is possible without a server. */
+static bool read_request(int count, char **words) {
+    char reason[TOOL_REASON_CHARS];
+    if (!experiment_options_read(&options, count, words, reason)) {
+        snprintf(failure, sizeof(failure), "%.400s (--help lists the options)", reason);
+        return false;
+    }
+    if (options.help) return true;
+    record.has_load = options.rate > 0;
+    const char *goal_name = options.goal ? options.goal : "p99";
+    int goal = experiment_figure_find(goal_name, strlen(goal_name), record.has_load);
+    if (goal < 0) {
+        snprintf(failure, sizeof(failure), "--goal: no figure is called %.100s", goal_name);
+        return false;
+    }
+    record.goal = (unsigned)goal;
+    for (unsigned i = 0; i < options.stop_count; i++)
+        if (!experiment_limit_parse(&limits[i], options.stops[i], record.has_load, failure,
+                                    sizeof(failure)))
+            return false;
+    if (options.against && !take_other_address()) return false;
+    if (!experiment_plan_init(&plan, &options, failure, sizeof(failure))) return false;
+    for (unsigned i = 0; record.has_load && i <= (options.against != NULL); i++) {
+        traffic[i] = experiment_traffic_create(&options, (uint64_t)options.seed + i, failure,
+                                               sizeof(failure));
+        if (!traffic[i]) return false;
+    }
+    if (plan.arm_count >= 2) return true;
+    snprintf(failure, sizeof(failure), "one combination alone is nothing to compare");
+    return false;
+}
+
+/* --- servers ---------------------------------------------------------------------------------- */
+
+static bool open_server(struct experiment_server *server, const struct tool_connection *login) {
+    server->interval_msec = options.interval_msec;
+    server->probe_msec = options.probe_msec;
+    if (experiment_server_open(server, loop, login, options.resp3)) return true;
+    snprintf(failure, sizeof(failure), "%.200s: %.300s", server->name, server->reason);
+    return false;
+}
+
+/* Begins to send the load, where the options ask for one. */
+static bool start_load(void) {
+    struct experiment_load_settings settings = {
+        .servers = {&options.connection, &other_login},
+        .server_count = options.against ? 2 : 1,
+        .connections = (unsigned)options.clients,
+        .threads = (unsigned)options.threads,
+        .pipeline = (unsigned)options.pipeline,
+        .resp3 = options.resp3,
+    };
+    if (!record.has_load) return true;
+    for (unsigned i = 0; i < settings.server_count; i++)
+        settings.sources[i] = experiment_traffic_source(traffic[i]);
+    load = experiment_load_start(&settings, failure);
+    return load != NULL;
+}
+
+/* Reaches the servers, checks the plan, and hands the old values to the watcher. */
+static bool prepare_servers(void) {
+    loop = loop_create();
+    listen_for_end();
+    if (!open_server(&servers[0], &options.connection) ||
+        (options.against && !open_server(&servers[1], &other_login)) ||
+        !experiment_check_run(&check, &plan, &servers[0].control, failure))
+        return false;
+    if (!watcher.pid) return true;
+    if (!tool_watcher_await(&watcher, failure)) return false;
+    for (unsigned k = 0; k < plan.knob_count; k++) {
+        const struct tool_value old = {plan.knobs[k], check.old[k]};
+        if (tool_watcher_keep(&watcher, &old)) continue;
+        snprintf(failure, sizeof(failure), "the value of %.100s cannot be watched over", old.name);
+        return false;
+    }
+    return true;
+}
+
+/* --- the blocks ------------------------------------------------------------------------------- */
+
+static void announce_plan(void) {
+    double seconds = (double)plan.rounds * plan.arm_count * (options.block_s + options.settle_s);
+    fprintf(stderr, "%s, %s: %u arms (", servers[0].name, servers[0].version, plan.arm_count);
+    for (unsigned i = 0; i < plan.arm_count; i++)
+        fprintf(stderr, "%s%s", i ? " | " : "", plan.arms[i].label);
+    fprintf(stderr, "), %u rounds, %g + %g s a block: %.0f s. Seed %" PRIu64 ".\n", plan.rounds,
+            options.settle_s, options.block_s, seconds, record.seed);
+    unsigned least = experiment_rounds_least(plan.arm_count);
+    if (plan.rounds < least)
+        fprintf(stderr, "Too few rounds to tell a difference from noise: --rounds %u at least.\n",
+                least);
+}
+
+static void show_blocks_done(const struct experiment_record *r) {
+    unsigned all = plan.rounds * plan.arm_count;
+    fprintf(stderr, "\r%u of %u blocks ", r->block_count, all);
+    fflush(stderr);
+}
+
+static void run_all_blocks(void) {
+    struct experiment_server *const both[] = {&servers[0], &servers[1]};
+    const struct experiment_blocks blocks = {
+        .plan = &plan,
+        .servers = both,
+        .old = (const char *const *)check.old,
+        .limits = limits,
+        .limit_count = options.stop_count,
+        .each_block = options.each_block,
+        .block_s = options.block_s,
+        .settle_s = options.settle_s,
+        .loop = loop,
+        .load = load,
+        .watcher = watcher.pid ? &watcher : NULL,
+        .interrupted = is_interrupted,
+        .progress = isatty(STDERR_FILENO) ? show_blocks_done : NULL,
+    };
+    record.plan = &plan;
+    record.block_s = options.block_s;
+    record.settle_s = options.settle_s;
+    for (unsigned i = 0; i < 2 && servers[i].readings; i++) {
+        record.servers[i] = servers[i].name;
+        record.versions[i] = servers[i].version;
+    }
+    experiment_blocks_run(&blocks, &record);
+    if (blocks.progress) fputs("\r\033[K", stderr);
+}
+
+/* Puts the old values back: by the watcher or, where it has died, by this process. */
+static bool put_back(void) {
+    struct tool_value old[EXPERIMENT_KNOBS_MAX];
+    char reason[TOOL_REASON_CHARS];
+    size_t failed = 0;
+    if (!watcher.pid) return true;
+    if (tool_watcher_restore(&watcher, failure)) return true;
+    for (unsigned k = 0; k < plan.knob_count; k++)
+        old[k] = (struct tool_value){plan.knobs[k], check.old[k]};
+    return servers[0].control.open && tool_config_set(&servers[0].control, old, plan.knob_count,
+                                                      &failed, reason) == TOOL_CONFIG_GOOD;
+}
+
+/* --- reports ---------------------------------------------------------------------------------- */
+
+static bool write_file(const char *path, const struct buffer *text) {
+    FILE *file = fopen(path, "we");
+    bool good = file && fwrite(text->bytes, 1, text->length, file) == text->length;
+    if (file && fclose(file) != 0) good = false;
+    if (!good) snprintf(failure, sizeof(failure), "%.200s: %s", path, strerror(errno));
+    return good;
+}
+
+static bool write_reports(void) {
+    struct buffer text = {.class = MEMORY_OTHER};
+    bool good = true;
+    if (options.json) {
+        experiment_report_json(&record, &text);
+    } else {
+        experiment_report_table(&record, &text);
+    }
+    if (fwrite(text.bytes, 1, text.length, stdout) != text.length || fflush(stdout)) {
+        snprintf(failure, sizeof(failure), "standard output: %s", strerror(errno));
+        good = false;
+    }
+    if (options.html) {
+        buffer_clear(&text);
+        experiment_page_write(&record, &text);
+        good = write_file(options.html, &text) && good;
+    }
+    if (options.csv) {
+        buffer_clear(&text);
+        experiment_report_csv(&record, &text);
+        good = write_file(options.csv, &text) && good;
+    }
+    buffer_free(&text);
+    return good;
+}
+
+static int exit_status_of(enum experiment_outcome outcome) {
+    switch (outcome) {
+    case EXPERIMENT_COMPLETE: return EXPERIMENT_EXIT_GOOD;
+    case EXPERIMENT_STOPPED: return EXPERIMENT_EXIT_STOPPED;
+    case EXPERIMENT_INTERRUPTED: return EXPERIMENT_EXIT_SIGNAL + ending_signal();
+    case EXPERIMENT_FAILED: return EXPERIMENT_EXIT_FAILED;
+    }
+    return EXPERIMENT_EXIT_FAILED;
+}
+
+static int run_and_report(void) {
+    record.seed = (uint64_t)options.seed;
+    /* Seeds are printed as positive numbers that --seed takes. */
+    while (!record.seed) {
+        random_secret(&record.seed, sizeof(record.seed));
+        record.seed >>= 33;
+    }
+    experiment_plan_draw(&plan, (unsigned)options.rounds, record.seed);
+    if (!start_load()) return complain_about(EXPERIMENT_EXIT_FAILED);
+    announce_plan();
+    run_all_blocks();
+    bool is_back = put_back();
+    int status = exit_status_of(record.outcome);
+    if (status)
+        fprintf(stderr, "redis-lab experiment: %s%s\n", record.reason,
+                plan.knob_count && is_back ? "; the old values are back" : "");
+    if (!is_back) status = complain_about(EXPERIMENT_EXIT_UNDONE);
+    experiment_record_judge(&record);
+    if (!write_reports()) status = complain_about(status ? status : EXPERIMENT_EXIT_FAILED);
+    return status;
+}
+
+static void close_experiment(void) {
+    experiment_load_stop(load);
+    for (unsigned i = 0; i < 2; i++) experiment_traffic_free(traffic[i]);
+    experiment_server_close(&servers[0]);
+    experiment_server_close(&servers[1]);
+    tool_watcher_end(&watcher);
+    experiment_record_free(&record);
+    experiment_check_free(&check);
+    experiment_plan_free(&plan);
+    if (!loop) return;
+    signals_setup(NULL);
+    loop_free(loop);
+}
+
+int experiment_run(int count, char **words) {
+    if (!read_request(count, words)) {
+        experiment_plan_free(&plan);
+        return complain_about(EXPERIMENT_EXIT_USAGE);
+    }
+    if (options.help) {
+        tool_options_print_help(&experiment_tool_options, stdout);
+        return fflush(stdout) != 0;
+    }
+    int status = EXPERIMENT_EXIT_FAILED;
+    if (peer_tls_open(&options.connection.tls, failure, sizeof(failure)) &&
+        (!plan.knob_count || tool_watcher_start(&watcher, &options.connection, options.resp3,
+                                                experiment_tool_options.program, failure)) &&
+        prepare_servers()) {
+        status = run_and_report();
+    } else {
+        status = complain_about(status);
+    }
+    close_experiment();
+    return status;
+}

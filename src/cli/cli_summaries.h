@@ -190,7 +190,7 @@ static const struct cli_summary cli_summaries[] = {
     {"sinter", "set", "Members that all sets have."},
     {"sinterstore", "set", "Stores the members that all sets have; returns how many."},
     {"sismember", "set", "Whether there is such a member."},
-    {"slaveof", "server", "The same as REPLICAOF."},
+    {"slaveof", "server", "The old name of REPLICAOF."},
     {"slowlog", "server", "The last commands that took long: GET, EXPLAIN, LEN, RESET."},
     {"smembers", "set", "All members."},
     {"smismember", "set", "Whether there are such members, one by one."},

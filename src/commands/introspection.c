@@ -114,7 +114,7 @@ static const char *const help[] = {
     "GETKEYS <full-command>",
     "    The arguments of a command that are keys.",
     "INFO [<command-name> ...]",
-    "    The same as without a subcommand, for the commands named.",
+    "    The named commands, as they are shown without a subcommand.",
     NULL,
 };
 

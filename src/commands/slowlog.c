@@ -74,9 +74,10 @@ static const char *const help[] = {
     "    The newest <count> entries (10 unless given, all if negative), each with its",
     "    id, time, duration in microseconds, arguments, client's address and name.",
     "EXPLAIN [<count>]",
-    "    The same entries, each as a map that says where its time went: the thread's own work,",
-    "    eviction, expiry, freeing, forking, or not running at all; a verdict in words, and the",
-    "    option that moves it.",
+    "    The entries that GET replies, each as a map that says where its time went: the thread's "
+    "own",
+    "    work, eviction, expiry, freeing, forking, or not running at all; a verdict in words, and",
+    "    the option that moves it.",
     "LEN",
     "    How many entries there are.",
     "RESET",

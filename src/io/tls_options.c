@@ -128,7 +128,7 @@ static const struct option_row option_rows[] = {
          "Certificates of the authorities that are believed, in PEM. This or tls-ca-cert-dir is "
          "needed wherever the other side's certificate is checked."),
     TEXT("tls-ca-cert-dir", ca_dir, 0, 100,
-         "The same as a directory of files, named by 'openssl rehash'."),
+         "Certificates of such authorities as a directory of files, named by 'openssl rehash'."),
     {.name = "tls-auth-clients",
      .type = OPTION_TYPE_ENUM,
      .flags = OPTION_MUTABLE,
@@ -146,7 +146,8 @@ static const struct option_row option_rows[] = {
     TEXT("tls-ciphers", ciphers, 0, 150,
          "Ciphers of TLS 1.2 and before, in the form of 'openssl ciphers'. Without a value: what "
          "the library thinks good."),
-    TEXT("tls-ciphersuites", ciphersuites, 0, 160, "The same for TLS 1.3."),
+    TEXT("tls-ciphersuites", ciphersuites, 0, 160,
+         "Ciphers of TLS 1.3. Without a value: what the library thinks good."),
     SWITCH("tls-prefer-server-ciphers", prefer_server_ciphers, "no", 170,
            "Of the ciphers that both sides have, the server's order decides, and not the "
            "client's."),

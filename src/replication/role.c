@@ -217,7 +217,7 @@ static struct command rows[] = {
     COMMAND("replicaof", command_replicaof, 3, ADMIN | NO_SCRIPT | COMMAND_STALE, NO_CATEGORY,
             NO_KEYS, "Makes this server a replica of another one; NO ONE: a primary."),
     COMMAND("slaveof", command_replicaof, 3, ADMIN | NO_SCRIPT | COMMAND_STALE, NO_CATEGORY,
-            NO_KEYS, "The same as REPLICAOF."),
+            NO_KEYS, "The old name of REPLICAOF."),
     COMMAND("role", command_role, 1, NO_SCRIPT | ANYTIME | FAST, ACL_DANGEROUS, NO_KEYS,
             "The role of this server in replication, its primary or its replicas."),
 };

@@ -50,7 +50,7 @@ static const struct metric_row metric_rows[] = {
     METRIC_PRINT("Memory", 190, "used_memory_scripts", METRIC_BYTES, print_bytes,
                  "Bytes of cached scripts."),
     METRIC_PRINT("Memory", 200, "used_memory_scripts_human", METRIC_INFO_ONLY, print_bytes_human,
-                 "The same, with a unit."),
+                 "used_memory_scripts, with a unit."),
     METRIC_PRINT("Memory", 210, "number_of_cached_scripts", METRIC_GAUGE, print_count,
                  "Scripts that EVALSHA finds."),
 };

@@ -329,7 +329,7 @@ static enum debug_verdict run_help(struct debug_session *s, lua_State *L, const 
 
 static const struct debug_command rows[] = {
     {"step", 0, 0, run_step, NULL, "Runs this line; stops at the next."},
-    {"next", 0, 0, run_step, NULL, "The same."},
+    {"next", 0, 0, run_step, NULL, "Another name of step."},
     {"continue", 0, 0, run_continue, NULL, "Runs on to a breakpoint, or to the end."},
     {"list", 0, 2, run_list, "[line] [n]", "Shows n lines before and after one; 0: this one."},
     {"whole", 0, 0, run_whole, NULL, "Shows the whole script."},

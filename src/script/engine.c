@@ -299,7 +299,7 @@ static const struct metric_row metric_rows[] = {
     METRIC_PRINT("Memory", 170, "used_memory_lua", METRIC_BYTES, print_lua,
                  "Bytes that Lua holds."),
     METRIC_PRINT("Memory", 180, "used_memory_lua_human", METRIC_INFO_ONLY, print_lua_human,
-                 "The same, with a unit."),
+                 "used_memory_lua, with a unit."),
 };
 
 void engine_register(void) {

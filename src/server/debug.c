@@ -541,7 +541,7 @@ static const struct debug_subcommand subcommands[] = {
     {"error", 3, 3, debug_error, "ERROR <string>", "Answers with this error."},
     {"htstats", 3, 3, debug_htstats, "HTSTATS <dbid>", "What the table of a database looks like."},
     {"htstats-key", 3, 3, debug_htstats_key, "HTSTATS-KEY <key>",
-     "The same for the table within a value."},
+     "What the table within a value looks like."},
     {"leak", 3, 3, debug_leak, "LEAK <string>", "Copies the string into memory that is lost."},
     {"log", 3, 3, debug_log, "LOG <message>", "Writes a line into the log."},
     {"lua-always-replicate-commands", 3, 3, debug_lua_by_effects,

@@ -208,9 +208,10 @@ static const struct metric_row metric_rows[] = {
      .families = lag_families,
      .help = "Time from deadline to deletion: half of the keys took no longer (a power of two)."},
     METRIC_PRINT_OF("Stats", 1013, "expire_lag_usec_p99", METRIC_INFO_ONLY, print_lag,
-                    &percentile_99, "The same for 99 percent of the keys."),
+                    &percentile_99,
+                    "Time from deadline to deletion: 99 percent of the keys took no longer."),
     METRIC_PRINT("Stats", 1014, "expire_lag_usec_max", METRIC_USEC, print_lag_max,
-                 "The longest such time."),
+                 "The longest time from deadline to deletion."),
 };
 
 void expire_register(void) {

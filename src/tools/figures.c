@@ -151,11 +151,16 @@ static const struct row rows[] = {
           "Share of the main thread's time that it takes; snapshot-cpu-budget bounds it."),
     SHARE("commands_percent", "time: commands", "main_thread_commands_usec",
           "Share of the main thread's time: running commands."),
-    SHARE("expiry_percent", "time: expiry", "main_thread_expiry_usec", "The same: expiry."),
-    SHARE("freeing_percent", "time: freeing", "main_thread_freeing_usec", "The same: freeing."),
-    SHARE("tables_percent", "time: tables", "main_thread_tables_usec", "The same: resizing."),
-    SHARE("io_percent", "time: I/O", "main_thread_io_usec", "The same: reading and writing."),
-    SHARE("idle_percent", "time: idle", "main_thread_idle_usec", "The same: waiting."),
+    SHARE("expiry_percent", "time: expiry", "main_thread_expiry_usec",
+          "Share of the main thread's time: expiry."),
+    SHARE("freeing_percent", "time: freeing", "main_thread_freeing_usec",
+          "Share of the main thread's time: freeing."),
+    SHARE("tables_percent", "time: tables", "main_thread_tables_usec",
+          "Share of the main thread's time: resizing tables."),
+    SHARE("io_percent", "time: I/O", "main_thread_io_usec",
+          "Share of the main thread's time: reading and writing."),
+    SHARE("idle_percent", "time: idle", "main_thread_idle_usec",
+          "Share of the main thread's time: waiting."),
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 _Static_assert(ROWS <= FIGURES_MAX, "FIGURES_MAX is too small");

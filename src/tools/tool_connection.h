@@ -93,7 +93,7 @@ struct peer_address tool_connection_address(const struct tool_connection *c);
          .completes = "file"},                                                       \
         {.name = "--cacertdir",                                                      \
          .argument = "folder",                                                       \
-         .help = "The same, a folder of them.",                                      \
+         .help = "A folder of certificates that the server's is checked by.",        \
          .group = "TLS",                                                             \
          .text = TOOL_PLACE(type, field.tls.ca_dir),                                 \
          .completes = "folder"},                                                     \

@@ -6,8 +6,9 @@ usage: style.py style|functions|paths|house
 
 style      files of at most 1,500 lines, lines of at most 100 columns, no tabs in C, the SPDX line,
            no notes of work to do, no typedef'd struct, no blank in a file's name; the guard of a
-           header of src/; a state of Lua is made, entered from outside and kept beyond a call by
-           src/script/engine.c alone, which the check first tries on lines that are made up
+           header of src/; no comment or text of a row in src/ that begins "The same", because
+           each is read alone; a state of Lua is made, entered from outside and kept beyond a call
+           by src/script/engine.c alone, which the check first tries on lines that are made up
 functions  C functions of at most 70 lines, unless a comment in or right above them has the words
            "longer than a screen:" and the reason; no function-local statics but constants
 paths      every path that ARCHITECTURE.md, CONTRIBUTING.md, README.md and the folders' README.md
@@ -16,10 +17,11 @@ paths      every path that ARCHITECTURE.md, CONTRIBUTING.md, README.md and the f
            function before a path in brackets is defined in that file, and each other name with a
            "_" in src/; in the table of Redis' files a name without a folder is of the folder
            before it, and a function is defined in a file of its cell
-house      each folder of src/ has a README.md of at most a page, which names in backquotes each of
-           its files and none that is not there (x.c and x.h count as one, `x.h` or `x.c`),
-           .ci/run runs the README's test command, README quotes every package of the groups build
-           and test, no file is what a patch, a merge or an editor has left
+house      no folder of src/ has more than 30 C files, nor more than 6,500 lines of C and headers
+           but commands/ and ds/; each has a README.md of at most a page, which names in backquotes
+           each of its files and none that is not there (x.c and x.h count as one, `x.h` or
+           `x.c`), .ci/run runs the README's test command, README quotes every package of the groups
+           build and test, no file is what a patch, a merge or an editor has left
 """
 import glob
 import os
@@ -31,6 +33,9 @@ FILE_LINES = 1500
 LEFT_OVER = ('.orig', '.rej', '.bak', '.swp', '.patch', '~')
 LINE_COLUMNS = 100
 FUNCTION_LINES = 70
+FOLDER_FILES, FOLDER_LINES = 30, 6500
+# Many files beside each other that know nothing of each other: families of commands, structures.
+WIDE_FOLDERS = {'commands', 'ds'}
 README_LINES = 70
 EXCUSE = re.compile(r'longer than a screen:\s*\S')
 SKIPPED_FOLDERS = {'.git', 'build', '__pycache__', 'corpus'}
@@ -40,6 +45,8 @@ BRACES = re.compile(r'[{};]')
 LUA_DOOR = 'src/script/engine.c'
 LUA_OUTSIDE = re.compile(r'\b(luaL?_newstate|lua_open|lua_close|lua_cpcall|lua_atpanic)\b|'
                          r'^\w[^()]*\blua_State\s*\*\s*(const\s+)?\w+\s*(=[^;]*|\[[^;]*)?;')
+# The beginning of a comment or of a text that wants to be read with the one above it.
+LEANS = re.compile(r'(?:/\*+\s*|")The same\b')
 LOCAL_STATIC = re.compile(r'(?<![\w])(static|_Thread_local|__thread)\b')
 # Constant itself: "static const char names[]", "static const char *const names[]".
 CONSTANT = re.compile(r'static const (?:[^=;*]*\*\s*const\b)?[^=;*]*[=;]')
@@ -121,6 +128,8 @@ def check_style(faults):
                 faults.append(f'{path}:{number}: a note of work to do belongs into ARCHITECTURE.md '
                               '(what is missing)')
             if path.endswith(('.c', '.h')):
+                if path.startswith('src/') and LEANS.search(line):
+                    faults.append(f'{path}:{number}: begins "The same", and is read alone')
                 if is_past_door(path, line):
                     faults.append(f'{path}:{number}: a state of Lua outside a protected call; '
                                   f'engine_enter ({LUA_DOOR}) gives one')
@@ -273,8 +282,21 @@ def check_readme(folder, path, faults):
         faults.append(f'{path}: does not name `{stem}` (.c or .h)')
 
 
+def check_size(folder, faults):
+    """A folder's files and lines."""
+    paths = glob.glob(os.path.join(folder, '*.[ch]'))
+    sources = sum(path.endswith('.c') for path in paths)
+    lines = sum(read(path).count('\n') for path in paths)
+    place = os.path.relpath(folder, ROOT)
+    if sources > FOLDER_FILES:
+        faults.append(f'{place}: {sources} C files, more than {FOLDER_FILES}')
+    if lines > FOLDER_LINES and os.path.basename(place) not in WIDE_FOLDERS:
+        faults.append(f'{place}: {lines} lines, more than {FOLDER_LINES}')
+
+
 def check_house(faults):
     for folder in sorted(glob.glob(os.path.join(ROOT, 'src/*/'))):
+        check_size(folder, faults)
         path = os.path.join(os.path.relpath(folder, ROOT), 'README.md')
         if os.path.exists(os.path.join(ROOT, path)):
             check_readme(folder, path, faults)

@@ -280,7 +280,7 @@ static void look(void) {
         assert_int_equal(length, told.length);
 }
 
-/* The same of a first file: from the rename on it has all that was ever answered. */
+/* A first file, too, has from the rename on all that was ever answered. */
 static void look_at_first(void) {
     if (is_there(unit_path)) assert_true(assert_prefix(unit_path) >= answered());
 }

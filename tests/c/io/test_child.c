@@ -422,7 +422,8 @@ static int live_on(void *unused) {
     return run_for_ever(NULL);
 }
 
-/* The same, though another of its children, which began later, lives on. */
+/* A child ends with its parent, though another of the parent's children, which began later, lives
+ * on. */
 static void test_parent_that_is_gone_with_a_second_child(void **state) {
     int ends[2];
     char c;

@@ -134,7 +134,7 @@ static void test_forms(void **state) {
     peer_close(&p);
 }
 
-/* The same bytes, where the client has chunks already: another way through most functions. */
+/* A client that has chunks already gets the same bytes by another way through most functions. */
 static void test_forms_in_chunks(void **state) {
     struct peer p = peer_connect();
     struct buffer wanted = {.class = MEMORY_OTHER};

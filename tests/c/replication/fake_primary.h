@@ -148,7 +148,7 @@ static inline void fake_link_up(struct fake_primary *f) {
     FAKE_UNTIL(f, link_state() == LINK_UP);
 }
 
-/* The same after a link that was cut. */
+/* Plays the primary of a replica whose link was cut. */
 static inline void fake_link_again(struct fake_primary *f) {
     fake_greet(f);
     fake_expect_psync(f, history_id(), history_place() + 1);

@@ -679,7 +679,7 @@ static void test_emptied(void **state) {
     check_equal();
 }
 
-/* The same where all of its table is behind the frontier, and a large value waits to be out. */
+/* A database is emptied when all of its table is behind the frontier, and a large value waits. */
 static void test_emptied_while_one_waits(void **state) {
     struct key_text name;
     const struct key key = first_key(&name);

@@ -103,7 +103,8 @@ static void loading_turn(int64_t now_nsec) {
         say_progress();
     }
     if (load.rest) load.rest(load.rest_argument);
-    for (const struct loading_observer *const *o = observers; *o; o++) (*o)->before_turn();
+    for (const struct loading_observer *const *o = observers; *o; o++)
+        if ((*o)->before_turn) (*o)->before_turn();
     if (!run_turn_within()) cut_short = true;
     load.turned_nsec = clock_monotonic_nsec();
 }
@@ -167,6 +168,19 @@ void loading_begin(const char *what, uint64_t bytes_total) {
     under_way = true;
     gate_set(&loading_gate, true);
     keyspace_hold_expiry(&holder, true);
+    for (const struct loading_observer *const *o = observers; *o; o++)
+        if ((*o)->began) (*o)->began(what);
+}
+
+static void tell_ended(bool good) {
+    for (const struct loading_observer *const *o = observers; *o; o++)
+        if ((*o)->ended) (*o)->ended(good);
+}
+
+static void say_end(bool good) {
+    log_verbose("Loading the %s %s after %.3f seconds and %" PRIu64 " bytes", load.what,
+                good ? "is done" : "was cut short",
+                (double)(clock_monotonic_nsec() - load.begun_nsec) / 1e9, load.done);
 }
 
 void loading_end(bool good) {
@@ -174,10 +188,8 @@ void loading_end(bool good) {
     keyspace_hold_expiry(&holder, false);
     gate_set(&loading_gate, false);
     under_way = false;
-    if (!good && !cut_short) return; /* the loader has logged the fault as the log's last line */
-    log_verbose("Loading the %s %s after %.3f seconds and %" PRIu64 " bytes", load.what,
-                good ? "is done" : "was cut short",
-                (double)(clock_monotonic_nsec() - load.begun_nsec) / 1e9, load.done);
+    if (good || cut_short) say_end(good); /* else the loader has logged the fault */
+    tell_ended(good);
 }
 
 void loading_note_memory(uint64_t bytes) { load.memory = bytes; }

@@ -47,9 +47,15 @@ bool loading_is_cut_short(void);
 /* Ends the load, successful or not. Each loading_begin is followed by one loading_end. */
 void loading_end(bool good);
 
-/* Is told of loads. */
+/* Is told of loads. Any member may be NULL. */
 struct loading_observer {
+    /* A load of `what` has begun: the gate is shut, and no key of it is there yet. `what` is valid
+     * until the load has ended. */
+    void (*began)(const char *what);
     void (*before_turn)(void); /* during a load: a turn of the loop comes next */
+    /* The load has ended, and the gate is open. With `good` false the databases hold only a part of
+     * the data, or none. */
+    void (*ended)(bool good);
 };
 /* The observers, told in this order; ended by NULL. The array lives as long as the process;
  * server/wiring.c has the one of the server. */

@@ -391,7 +391,7 @@ static void receive_keep_alive(void) {
     (void)peer_client_turn(copy.client, 0); /* a closed connection is noticed when more is read */
 }
 
-const struct loading_observer receive_loading_observer = {receive_keep_alive};
+const struct loading_observer receive_loading_observer = {.before_turn = receive_keep_alive};
 
 static enum receive_loaded load_from_file(enum lazyfree_way way) {
     int fd = open_copy();

@@ -545,7 +545,6 @@ void startup_announce(void) {
     log_warning("Server initialized");
     host_announce_warnings(listen_backlog());
     affinity_apply(&affinity_server);
-    supervise_status("Loading the data");
 }
 
 static bool starts_with(const char *text, const char *start) {

@@ -24,8 +24,8 @@
  *   publish/notify  an event of a key notify_observers, in their order
  *   publish/pubsub  PUBLISH           pubsub_observers, in their order
  *   exec/flush    FLUSHDB, FLUSHALL   flush_observers, in their order
- *   rdb/loading   a turn within       loading_observers, in their order
- *                 a load
+ *   rdb/loading   a load begins, a    loading_observers, in their order
+ *                 turn within, its end
  *   save/snapshot   a save begins,    snapshot_observers, in their order
  *                 its end
  *   replication/link  its states      link_observers, in their order
@@ -407,7 +407,18 @@ static void set_log_role(bool replica) { log_set_role(replica ? 'S' : mode_curre
 static void set_oom_score(bool replica) { oom_score_apply(replica ? OOM_REPLICA : OOM_PRIMARY); }
 
 static const struct flush_observer *const flush_observers[] = {&snapshot_flush_observer, NULL};
-static const struct loading_observer *const loading_observers[] = {&receive_loading_observer, NULL};
+static void tell_load_began(const char *what) {
+    char text[128];
+    snprintf(text, sizeof(text), "Loading the %s", what);
+    supervise_status(text);
+}
+static void tell_load_ended(bool good) {
+    supervise_status(good ? "The data is loaded" : "Loading the data has failed");
+}
+static const struct loading_observer supervise_loading_observer = {.began = tell_load_began,
+                                                                   .ended = tell_load_ended};
+static const struct loading_observer *const loading_observers[] = {
+    &receive_loading_observer, &supervise_loading_observer, NULL};
 static const struct snapshot_observer *const snapshot_observers[] = {&full_sync_snapshot_observer,
                                                                      NULL};
 static const struct role_observer log_role_observer = {set_log_role};

@@ -144,29 +144,46 @@ static void note(char letter) {
 }
 
 static void first_hears(void) { note('1'); }
+static void first_hears_began(const char *what) {
+    assert_string_equal(what, "test");
+    assert_true(loading_is_under_way());
+    note('b');
+}
+static void first_hears_end(bool good) {
+    assert_false(loading_is_under_way());
+    note(good ? 'g' : 'f');
+}
 
 /* It hears of a turn before clients are served in it. */
 static void second_hears(void) {
     note('2');
     send_line(&client, "PING\r\n");
 }
+static void second_hears_end(bool good) { note(good ? 'G' : 'F'); }
 
-static const struct loading_observer first = {first_hears}, second = {second_hears};
+static const struct loading_observer first = {first_hears_began, first_hears, first_hears_end},
+                                     second = {.before_turn = second_hears,
+                                               .ended = second_hears_end};
 static const struct loading_observer *const observers[] = {&first, &second, NULL};
 static const struct loading_observer *const none[] = {NULL};
 
-static void test_observers_hear_of_turns(void **state) {
+static void test_observers_hear_of_loads(void **state) {
     loading_set_observers(observers);
     ask(&client, "ECHO a\r\n", "$1\r\na\r\n");
     assert_string_equal(heard, "");
     loading_begin("test", 0);
+    assert_string_equal(heard, "b");
     loading_advance(INTERVAL);
-    assert_string_equal(heard, "12");
+    assert_string_equal(heard, "b12");
     assert_has(&client, LOADING);
     loading_advance(2 * INTERVAL);
-    assert_string_equal(heard, "1212");
+    assert_string_equal(heard, "b1212");
     assert_has(&client, LOADING);
     loading_end(true);
+    assert_string_equal(heard, "b1212gG");
+    loading_begin("test", 0);
+    loading_end(false);
+    assert_string_equal(heard, "b1212gGbfF");
     loading_set_observers(none);
 }
 
@@ -357,7 +374,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_turns_come_by_bytes, begin, end),
         cmocka_unit_test_setup_teardown(test_turns_come_by_time, begin, end),
         cmocka_unit_test_setup_teardown(test_interval_is_an_option, begin, end),
-        cmocka_unit_test_setup_teardown(test_observers_hear_of_turns, begin, end),
+        cmocka_unit_test_setup_teardown(test_observers_hear_of_loads, begin, end),
         cmocka_unit_test_setup_teardown(test_clients_are_told, begin, end),
         cmocka_unit_test_setup_teardown(test_transactions, begin, end),
         cmocka_unit_test_setup_teardown(test_blocked_clients, begin, end),

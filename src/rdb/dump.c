@@ -46,7 +46,7 @@ void dump_append(const struct entry *e, struct buffer *out) {
     buffer_sink_init(&b, out);
     sink_checksum_begin(&b.sink, checksum_crc64, 0);
     saved_write_form(&b.sink, kind, v);
-    saved_write_value(&b.sink, kind, v);
+    saved_write_value(&b.sink, kind, v, entry_key(e));
     saved_write_number(&b.sink, RDB_VERSION, VERSION_BYTES);
     saved_write_number(&b.sink, sink_checksum(&b.sink), 8);
     if (!sink_flush(&b.sink)) buffer_clear(out);
@@ -72,10 +72,11 @@ struct dump_value {
     struct buffer store;
 };
 
-/* Loads the payload's value into `d`. Returns NULL, or the fault in RESTORE's words; after a fault
- * there is no value. The caller takes the value before it calls dump_value_end, which it calls in
- * both cases. `d` must not move in between. */
-MUST_USE static const char *dump_load(struct slice payload, struct dump_value *d) {
+/* Loads the payload's value, which will be under `key`, into `d`. Returns NULL, or the fault in
+ * RESTORE's words; after a fault there is no value. The caller takes the value before it calls
+ * dump_value_end, which it calls in both cases. `d` must not move in between. */
+MUST_USE static const char *dump_load(struct slice key, struct slice payload,
+                                      struct dump_value *d) {
     struct slice body;
     struct source in;
     unsigned char form;
@@ -84,7 +85,7 @@ MUST_USE static const char *dump_load(struct slice payload, struct dump_value *d
     if (!open_payload(payload, &body)) return "DUMP payload version or checksum are wrong";
     slice_source_init(&in, body);
     if (!source_read(&in, &form, 1) || !saved_form_kind(form, &d->kind)) return "Bad data format";
-    switch (value_type(d->kind)->load(form, &in, &d->store, &d->value)) {
+    switch (value_type(d->kind)->load(form, key, &in, &d->store, &d->value)) {
     case VALUE_LOADED: return NULL;
     case VALUE_EMPTY: log_verbose("RESTORE: integrity check failed: no members"); break;
     case VALUE_REFUSED: log_verbose("RESTORE: integrity check failed: %s", source_fault(&in));
@@ -208,7 +209,7 @@ static void command_restore(struct call *call) {
         return;
     }
     uint64_t checked = saved_checked();
-    const char *fault = dump_load(call->argv[3], &d);
+    const char *fault = dump_load(call->argv[1], call->argv[3], &d);
     sanitize_note_sent(call, saved_checked() - checked);
     if (fault)
         reply_error(call->client, fault);

@@ -102,7 +102,7 @@ typedef void write_key(const struct entry *e, struct value v, struct sink *out);
 
 static void save_key(const struct entry *e, struct value v, struct sink *out) {
     write_head(e, v, out);
-    saved_write_value(out, (enum value_kind)e->type, v);
+    saved_write_value(out, (enum value_kind)e->type, v, entry_key(e));
 }
 
 static void rewrite_key(const struct entry *e, struct value v, struct sink *out) {

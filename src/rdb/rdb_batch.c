@@ -61,7 +61,7 @@ static void batch_build_key(struct rdb_batch_key *key, struct buffer *store) {
     struct string_value string;
     struct value v = {&string, 0};
     slice_source_init(&in, key->bytes);
-    key->loaded = value_type(key->kind)->load(key->form, &in, store, &v);
+    key->loaded = value_type(key->kind)->load(key->form, key->name, &in, store, &v);
     if (key->loaded == VALUE_REFUSED) {
         key->reason = source_fault(&in);
         key->offset -= key->bytes.length - source_offset(&in);

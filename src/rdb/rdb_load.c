@@ -392,7 +392,7 @@ static bool read_value(struct load *l, unsigned form, enum value_kind kind, stru
     bool expired = over && !l->how->keeps_expired;
     size_t extent = expired ? 0 : extent_for_batch(l, form, name.length);
     if (extent) return read_for_batch(l, kind, name, extent);
-    enum value_loaded loaded = value_type(kind)->load(form, l->in, &l->store, &v);
+    enum value_loaded loaded = value_type(kind)->load(form, name, l->in, &l->store, &v);
     if (loaded == VALUE_REFUSED) return source_fault_seen(l);
     l->result->expired += expired;
     if (loaded == VALUE_EMPTY) {

@@ -402,6 +402,7 @@ static bool save_on(struct tape *t, const struct entry *e, size_t budget) {
     struct string_value room;
     struct value v = entry_value(e, &room);
     c->budget = budget;
+    c->key = entry_key(e);
     tape_open_window(t);
     bool all = walk.format == SAVER_COMMANDS ? type->rewrite(v, entry_key(e), c, &t->sink)
                                              : type->save(v, c, &t->sink);

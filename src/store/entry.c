@@ -167,11 +167,13 @@ static void free_blob(void *b) { blob_free(b, MEMORY_DATASET); }
 static void retire_blob(struct blob *b) { limbo_retire(b, blob_bytes(b), free_blob); }
 
 void entry_unlink(struct entry *e) {
-    if (value_type(e->type)->unlink) value_type(e->type)->unlink(entry_object(e));
+    if (value_type(e->type)->unlink) value_type(e->type)->unlink(entry_object(e), entry_key(e));
 }
 
 size_t entry_free_effort(const struct entry *e) {
-    return e->type == ENTRY_STRING ? 1 : value_type(e->type)->free_effort(entry_object(e));
+    return e->type == ENTRY_STRING
+               ? 1
+               : value_type(e->type)->free_effort(entry_object(e), entry_key(e));
 }
 
 bool entry_try_overwrite(struct entry *e, const struct string_value *value) {
@@ -321,7 +323,7 @@ struct entry *entry_take_with_key(struct entry *e, struct slice key) {
 struct entry *entry_dup(const struct entry *e, struct slice key, int64_t deadline,
                         unsigned recency) {
     struct string_value room;
-    struct value copy = value_type(e->type)->copy(entry_value(e, &room));
+    struct value copy = value_type(e->type)->copy(entry_value(e, &room), entry_key(e), key);
     return entry_create_value(key, e->type, copy, deadline, recency);
 }
 

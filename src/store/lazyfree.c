@@ -336,8 +336,8 @@ void lazyfree_value(enum value_kind kind, struct value v) {
     const struct value_type *type = value_type(kind);
     bool lazily = wanted[LAZYFREE_SERVER_DEL];
     size_t effort_min = lazily ? LAZYFREE_EFFORT_MIN : LAZYFREE_BLOCKS_AT_ONCE;
-    bool large =
-        type->free_effort(v) > effort_min || (lazily && type->bytes(v) >= LAZYFREE_VALUE_BYTES_MIN);
+    bool large = type->free_effort(v, SLICE("")) > effort_min ||
+                 (lazily && type->bytes(v) >= LAZYFREE_VALUE_BYTES_MIN);
     if (!large) {
         type->release(v);
         return;

@@ -217,7 +217,7 @@ struct value hash_take_listpack(struct listpack *lp) {
 
 /* ---- The type's row ---- */
 
-static struct value hash_copy(struct value v) {
+static struct value hash_copy(struct value v, struct slice key, struct slice to) {
     if (v.encoding == HASH_LISTPACK) return (struct value){listpack_dup(v.pointer), HASH_LISTPACK};
     struct packed *h = packed_create(&packed_two);
     hash_each(v, hash_add_visited, h);
@@ -237,7 +237,7 @@ static size_t hash_value_bytes(struct value v) {
     return packed_bytes(hash_table_of(v));
 }
 
-static size_t hash_free_effort(struct value v) {
+static size_t hash_free_effort(struct value v, struct slice key) {
     return v.encoding == HASH_LISTPACK ? 1 : hash_count(v);
 }
 
@@ -340,8 +340,8 @@ static bool load_pairs(struct source *in, struct buffer *store, struct value *v,
     return good;
 }
 
-static enum value_loaded hash_load(unsigned form, struct source *in, struct buffer *store,
-                                   struct value *out) {
+static enum value_loaded hash_load(unsigned form, struct slice key, struct source *in,
+                                   struct buffer *store, struct value *out) {
     uint64_t count;
     if (form != SAVED_HASH) return hash_load_listpack(form, in, store, out);
     if (!saved_read_count(in, 2, &count)) return VALUE_REFUSED;
@@ -361,7 +361,7 @@ static const struct table *hash_table_within(struct value v) {
     return v.encoding == HASH_TABLE ? hash_table_of(v)->table : NULL;
 }
 
-static void hash_unlink(struct value v) {
+static void hash_unlink(struct value v, struct slice key) {
     if (v.encoding == HASH_TABLE) table_detach(hash_table_of(v)->table);
 }
 

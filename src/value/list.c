@@ -73,7 +73,7 @@ static bool list_release_step(struct value v, size_t effort) {
     return quicklist_free_step(list_of(v), effort);
 }
 
-static struct value list_copy(struct value v) {
+static struct value list_copy(struct value v, struct slice key, struct slice to) {
     return (struct value){quicklist_dup(list_of(v)), LIST_QUICKLIST};
 }
 
@@ -90,7 +90,9 @@ static void list_digest(struct value v, struct value_digest *d) {
 
 static size_t list_bytes(struct value v) { return quicklist_bytes(list_of(v)); }
 
-static size_t list_free_effort(struct value v) { return quicklist_nodes(list_of(v)); }
+static size_t list_free_effort(struct value v, struct slice key) {
+    return quicklist_nodes(list_of(v));
+}
 
 static const char *const encodings[] = {"quicklist"};
 
@@ -210,8 +212,8 @@ static bool load_nodes(struct source *in, struct buffer *store, struct quicklist
     return true;
 }
 
-static enum value_loaded list_load(unsigned form, struct source *in, struct buffer *store,
-                                   struct value *out) {
+static enum value_loaded list_load(unsigned form, struct slice key, struct source *in,
+                                   struct buffer *store, struct value *out) {
     struct value v = list_create();
     struct quicklist *q = list_of(v);
     bool good = form == SAVED_LIST           ? load_texts(in, store, q)

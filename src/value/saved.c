@@ -492,8 +492,8 @@ void saved_write_form(struct sink *out, enum value_kind kind, struct value v) {
     sink_write_byte(out, (unsigned char)value_type(kind)->form(v));
 }
 
-void saved_write_value(struct sink *out, enum value_kind kind, struct value v) {
-    struct save_cursor c = {.budget = SIZE_MAX};
+void saved_write_value(struct sink *out, enum value_kind kind, struct value v, struct slice key) {
+    struct save_cursor c = {.budget = SIZE_MAX, .key = key};
     bool whole = value_type(kind)->save(v, &c, out);
     ASSERT(whole);
 }
@@ -508,7 +508,7 @@ size_t saved_bytes(enum value_kind kind, struct value v) {
     char window[4096];
     struct sink out;
     sink_init(&out, &counting, window, sizeof(window));
-    saved_write_value(&out, kind, v);
+    saved_write_value(&out, kind, v, SLICE(""));
     return sink_written(&out);
 }
 

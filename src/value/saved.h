@@ -95,6 +95,7 @@ MUST_USE bool saved_read_string(struct source *in, struct buffer *store, struct 
  * only, and in one step without a shadow. */
 struct save_cursor {
     size_t budget;         /* weight that this step may still write (value_spend); at least 1 */
+    struct slice key;      /* the key that the value is under; empty: none, or not known */
     struct shadow *shadow; /* its members are saved instead of the value's; or NULL */
     unsigned phase;        /* this and the members below are the type's own */
     uint64_t at[2];        /* places, by position */
@@ -108,8 +109,8 @@ void save_cursor_end(struct save_cursor *c);
 MUST_USE bool saved_form_kind(unsigned form, enum value_kind *kind);
 /* Writes the form's byte. O(1). */
 void saved_write_form(struct sink *out, enum value_kind kind, struct value v);
-/* Writes the whole value, without its form. */
-void saved_write_value(struct sink *out, enum value_kind kind, struct value v);
+/* Writes the whole value of the key, without its form. */
+void saved_write_value(struct sink *out, enum value_kind kind, struct value v, struct slice key);
 /* The bytes that saved_write_value writes. O(value). */
 size_t saved_bytes(enum value_kind kind, struct value v);
 

@@ -184,7 +184,7 @@ struct value set_take_intset(struct intset *s) {
 
 /* ---- The type's row ---- */
 
-static struct value set_copy(struct value v) {
+static struct value set_copy(struct value v, struct slice key, struct slice to) {
     if (v.encoding == SET_INTSET) return (struct value){intset_dup(v.pointer), SET_INTSET};
     struct packed *s = packed_create(&packed_one);
     set_each(v, set_add_visited, s);
@@ -204,7 +204,7 @@ static size_t set_bytes(struct value v) {
     return packed_bytes(set_table_of(v));
 }
 
-static size_t set_free_effort(struct value v) {
+static size_t set_free_effort(struct value v, struct slice key) {
     return v.encoding == SET_INTSET ? 1 : set_count(v);
 }
 
@@ -273,8 +273,8 @@ static enum value_loaded load_intset(struct source *in, struct buffer *store, st
     return VALUE_LOADED;
 }
 
-static enum value_loaded set_load(unsigned form, struct source *in, struct buffer *store,
-                                  struct value *out) {
+static enum value_loaded set_load(unsigned form, struct slice key, struct source *in,
+                                  struct buffer *store, struct value *out) {
     uint64_t count;
     struct slice text;
     if (form == SAVED_SET_INTSET) return load_intset(in, store, out);
@@ -297,7 +297,7 @@ static const struct table *set_table_within(struct value v) {
     return v.encoding == SET_TABLE ? set_table_of(v)->table : NULL;
 }
 
-static void set_unlink(struct value v) {
+static void set_unlink(struct value v, struct slice key) {
     if (v.encoding == SET_TABLE) table_detach(set_table_of(v)->table);
 }
 

@@ -722,13 +722,13 @@ void stream_check(struct value v) {
 
 /* ---- The type's row ---- */
 
-static struct value stream_copy(struct value v) {
+static struct value stream_copy(struct value v, struct slice key, struct slice to) {
     const struct stream *s = stream_of(v);
     struct value copy = stream_create();
     struct stream *c = stream_of(copy);
-    struct stream_id key = {0, 0};
-    const struct listpack *lp = node_seek(s, RAX_FIRST, key, &key);
-    for (; lp; lp = node_seek(s, RAX_ABOVE, key, &key)) node_add(c, key, listpack_dup(lp));
+    struct stream_id id = {0, 0};
+    const struct listpack *lp = node_seek(s, RAX_FIRST, id, &id);
+    for (; lp; lp = node_seek(s, RAX_ABOVE, id, &id)) node_add(c, id, listpack_dup(lp));
     c->count = s->count;
     c->last_id = s->last_id;
     stream_groups_copy(s, c);
@@ -758,7 +758,7 @@ static size_t stream_value_bytes(struct value v) {
     return memory_good_size(sizeof(*s)) + tree_bytes + s->node_bytes + stream_groups_bytes(s);
 }
 
-static size_t stream_free_effort(struct value v) {
+static size_t stream_free_effort(struct value v, struct slice key) {
     const struct stream *s = stream_of(v);
     return 1 + rax_count(s->nodes) + stream_groups_free_effort(s);
 }
@@ -1173,8 +1173,8 @@ static bool load_stream(struct source *in, struct buffer *store, struct value v)
     return true;
 }
 
-static enum value_loaded stream_load(unsigned form, struct source *in, struct buffer *store,
-                                     struct value *out) {
+static enum value_loaded stream_load(unsigned form, struct slice key, struct source *in,
+                                     struct buffer *store, struct value *out) {
     struct value v = stream_create();
     if (load_stream(in, store, v)) {
         *out = v;

@@ -57,7 +57,7 @@ static void string_release(struct value v) {
 }
 
 /* The function that stores the copy copies the text, because the copy does not own it. */
-static struct value string_copy(struct value v) { return v; }
+static struct value string_copy(struct value v, struct slice key, struct slice to) { return v; }
 
 static void string_digest(struct value v, struct value_digest *d) {
     char scratch[STRING_SCRATCH];
@@ -69,7 +69,7 @@ static size_t string_bytes(struct value v) {
     return b ? blob_bytes(b) : 0;
 }
 
-static size_t string_free_effort(struct value v) { return 1; }
+static size_t string_free_effort(struct value v, struct slice key) { return 1; }
 
 static unsigned string_form(struct value v) { return SAVED_STRING; }
 
@@ -92,8 +92,8 @@ static bool string_rewrite(struct value v, struct slice key, struct save_cursor 
     return true;
 }
 
-static enum value_loaded string_load(unsigned form, struct source *in, struct buffer *store,
-                                     struct value *out) {
+static enum value_loaded string_load(unsigned form, struct slice key, struct source *in,
+                                     struct buffer *store, struct value *out) {
     struct slice text;
     struct blob *blob;
     int64_t integer;

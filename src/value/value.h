@@ -55,6 +55,9 @@ struct value_texts {
 };
 typedef void value_visit(struct value_texts member, void *context);
 
+/* A type's functions find their own context in the value. Functions to which 6.2 names the key,
+ * where a module has the type, get it as `key`: valid during the call, and empty where the value is
+ * under no key. 6.2 names the database to none of them. */
 struct value_type {
     const char *name;                /* TYPE */
     const char *const *encodings;    /* OBJECT ENCODING, by number */
@@ -62,26 +65,28 @@ struct value_type {
     /* The number of members, O(1): a key is deleted with the last one. NULL = a value may be empty.
      */
     size_t (*count)(struct value v);
-    /* A string's copy borrows the same text, which the function that stores it copies. */
-    struct value (*copy)(struct value v);
+    /* A copy that will be under the key `to`. A string's borrows the same text, which the function
+     * that stores it copies. */
+    struct value (*copy)(struct value v, struct slice key, struct slice to);
     /* The type's number in 6.2's digests (value_digest_number); 5 for modules' types. */
     uint32_t digest_number;
     /* Adds the contents: the same for equal contents in any encoding. */
     void (*digest)(struct value v, struct value_digest *d);
     size_t (*bytes)(struct value v); /* of memory that it owns, O(1) */
     /* About how many blocks of memory freeing it frees. O(1). */
-    size_t (*free_effort)(struct value v);
+    size_t (*free_effort)(struct value v, struct slice key);
     /* Appends further words of DEBUG OBJECT, a blank before each. NULL = none. O(value). */
     void (*describe)(struct value v, struct buffer *out);
     /* To be called before another thread frees the value. NULL = nothing to do. */
-    void (*unlink)(struct value v);
+    void (*unlink)(struct value v, struct slice key);
     /* Frees about `effort` blocks of the value; true when all is gone. After the first call only
      * this function and `bytes`, which tells what is left, may be called. NULL = use `release`. Any
      * thread. */
     bool (*release_step)(struct value v, size_t effort);
     /* The enum saved_form in which it would be saved. O(1). */
     unsigned (*form)(struct value v);
-    /* Continues writing the value as far as `c->budget` allows; true when all of it is written. */
+    /* Continues writing the value as far as `c->budget` allows; true when all of it is written. The
+     * key is in the cursor. */
     bool (*save)(struct value v, struct save_cursor *c, struct sink *out);
     /* Writes commands that make the value under `key`, as far as `c->budget` allows; true when all
      * are written. The cursor begins anew, not where one of `save` has ended (value/rewritten.h).
@@ -90,8 +95,8 @@ struct value_type {
     /* Reads a value in this form, which is one of the type's. For a string, the caller sets
      * `out->pointer` to a struct string_value, and its text may lie in `store`, an initialised
      * buffer. */
-    enum value_loaded (*load)(unsigned form, struct source *in, struct buffer *store,
-                              struct value *out);
+    enum value_loaded (*load)(unsigned form, struct slice key, struct source *in,
+                              struct buffer *store, struct value *out);
     /* The value's bytes, where it is one block without pointers: a copy of the block, aligned to 8
      * bytes, can be read as a value whose pointer is the copy's address. No bytes where the value
      * is more than one block. NULL = it always is. O(1). */

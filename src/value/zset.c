@@ -450,7 +450,7 @@ struct zset_item zset_random(struct value v) {
 
 /* ---- The type's row ---- */
 
-static struct value zset_copy(struct value v) {
+static struct value zset_copy(struct value v, struct slice key, struct slice to) {
     if (v.encoding == ZSET_LISTPACK) return (struct value){listpack_dup(v.pointer), ZSET_LISTPACK};
     struct zset *z = ordered_form_create();
     zset_each(v, zset_add_visited, z);
@@ -476,7 +476,7 @@ static size_t zset_value_bytes(struct value v) {
            z->element_bytes;
 }
 
-static size_t zset_free_effort(struct value v) {
+static size_t zset_free_effort(struct value v, struct slice key) {
     return v.encoding == ZSET_LISTPACK ? 1 : zset_count(v);
 }
 
@@ -646,8 +646,8 @@ static bool load_members(unsigned form, struct source *in, struct buffer *store,
     return true;
 }
 
-static enum value_loaded zset_load(unsigned form, struct source *in, struct buffer *store,
-                                   struct value *out) {
+static enum value_loaded zset_load(unsigned form, struct slice key, struct source *in,
+                                   struct buffer *store, struct value *out) {
     uint64_t count;
     if (form == SAVED_ZSET_ZIPLIST) return zset_load_listpack(in, store, out);
     if (!saved_read_count(in, 2, &count)) return VALUE_REFUSED;
@@ -666,7 +666,7 @@ static const struct table *zset_table_within(struct value v) {
     return v.encoding == ZSET_ORDERED ? as_ordered(v)->members : NULL;
 }
 
-static void zset_unlink(struct value v) {
+static void zset_unlink(struct value v, struct slice key) {
     if (v.encoding == ZSET_ORDERED) table_detach(as_ordered(v)->members);
 }
 

@@ -193,7 +193,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     types[type].check(v);
     for (unsigned i = 0; i < MEMBERS; i++) count += model[i].there;
     ASSERT(types[type].count(v) == count);
-    struct value copy = value_type(types[type].kind)->copy(v);
+    struct value copy = value_type(types[type].kind)->copy(v, SLICE(""), SLICE(""));
     while (!value_type(types[type].kind)->release_step(v, 3)) continue;
     types[type].check(copy);
     value_type(types[type].kind)->release(copy);

@@ -89,7 +89,7 @@ static void load(const void *bytes, size_t size, const struct saved *before) {
     if (!saved_form_kind(form, &kind)) return;
     slice_source_init(&in, (struct slice){(const char *)bytes + 1, size - 1});
     buffer_init(&store, MEMORY_OTHER);
-    enum value_loaded loaded = value_type(kind)->load(form, &in, &store, &v);
+    enum value_loaded loaded = value_type(kind)->load(form, SLICE(""), &in, &store, &v);
     ASSERT(!before || loaded == VALUE_LOADED);
     ASSERT((loaded == VALUE_REFUSED) == (in.status != SOURCE_GOOD));
     if (loaded == VALUE_LOADED) {

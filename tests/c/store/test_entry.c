@@ -7,6 +7,8 @@
 #include "store/entry.h"
 
 #include "base/seed.h"
+#include "value/rewritten.h"
+#include "value/saved.h"
 #include "value/types.h"
 
 static const size_t key_lengths[] = {0, 1, 7, 254, 255, 256, 70000};
@@ -258,6 +260,72 @@ static void test_deadline_comes_and_goes(void **state) {
     }
 }
 
+/* ---- what a type of a folder above is told ---- */
+
+/* Each call of the type: its letter, the key, and of a copy the other key. */
+static char told[256];
+
+static void tell(char letter, struct slice key, struct slice to) {
+    size_t length = strlen(told);
+    snprintf(told + length, sizeof(told) - length, "%c(%.*s,%.*s)", letter, (int)key.length,
+             key.bytes, (int)to.length, to.bytes);
+}
+
+static void guest_release(struct value v) {}
+static struct value guest_copy(struct value v, struct slice key, struct slice to) {
+    tell('c', key, to);
+    return v;
+}
+static size_t guest_bytes(struct value v) { return 0; }
+static size_t guest_free_effort(struct value v, struct slice key) {
+    tell('e', key, SLICE(""));
+    return 7;
+}
+static void guest_unlink(struct value v, struct slice key) { tell('u', key, SLICE("")); }
+static unsigned guest_form(struct value v) { return SAVED_STRING; }
+static bool guest_save(struct value v, struct save_cursor *c, struct sink *out) {
+    tell('s', c->key, SLICE(""));
+    return true;
+}
+static bool guest_rewrite(struct value v, struct slice key, struct save_cursor *c,
+                          struct sink *out) {
+    tell('w', key, SLICE(""));
+    return true;
+}
+
+static void test_a_type_is_told_the_key(void **state) {
+    static const struct value_type row = {.name = "guest",
+                                          .release = guest_release,
+                                          .copy = guest_copy,
+                                          .bytes = guest_bytes,
+                                          .free_effort = guest_free_effort,
+                                          .unlink = guest_unlink,
+                                          .form = guest_form,
+                                          .save = guest_save,
+                                          .rewrite = guest_rewrite};
+    char block[8];
+    struct buffer out;
+    struct buffer_sink b;
+    struct string_value room;
+    unsigned kind = value_type_register(VALUE_KIND_NEXT, &row);
+    assert_in_range(kind, VALUE_KIND_NEXT, VALUE_KINDS - 1);
+    struct entry *e = entry_create_object(SLICE("old"), (enum entry_type)kind,
+                                          (struct value){block, 0}, ENTRY_NO_DEADLINE, 0);
+    told[0] = 0;
+    assert_int_equal(entry_free_effort(e), 7);
+    struct entry *copy = entry_dup(e, SLICE("new"), ENTRY_NO_DEADLINE, 0);
+    entry_unlink(copy);
+    buffer_init(&out, MEMORY_OTHER);
+    buffer_sink_init(&b, &out);
+    saved_write_value(&b.sink, (enum value_kind)kind, entry_value(copy, &room), entry_key(copy));
+    rewritten_write_value(&b.sink, (enum value_kind)kind, entry_value(e, &room), entry_key(e));
+    assert_true(saved_bytes((enum value_kind)kind, entry_value(e, &room)) == 0);
+    assert_string_equal(told, "e(old,)c(old,new)u(new,)s(new,)w(old,)s(,)");
+    buffer_free(&out);
+    entry_free(copy);
+    drop(e);
+}
+
 static int begin(void **state) {
     seed_from_environment();
     for (size_t i = 0; i < sizeof(bytes); i++) bytes[i] = (char)random_u64();
@@ -274,6 +342,7 @@ int main(void) {
         cmocka_unit_test(test_encodings),
         cmocka_unit_test(test_overwrite),
         cmocka_unit_test(test_deadline_comes_and_goes),
+        cmocka_unit_test(test_a_type_is_told_the_key),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }

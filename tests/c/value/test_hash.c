@@ -123,7 +123,7 @@ static void model_run(size_t steps, size_t length_max) {
             model_delete(field);
         if (step % 250 == 0) model_check();
     }
-    struct value copy = value_type(VALUE_HASH)->copy(m.hash);
+    struct value copy = value_type(VALUE_HASH)->copy(m.hash, SLICE(""), SLICE(""));
     assert_true(digests_equal(VALUE_HASH, m.hash, copy));
     hash_free(m.hash);
     m.hash = copy;
@@ -266,8 +266,8 @@ static void test_bytes(void **state) {
 #ifndef EVENKEEL_SANITIZER
     assert_true(bytes < (size_t)COUNT * (FIELD + TEXT + OVERHEAD_BYTES_MAX));
 #endif
-    assert_int_equal(type->free_effort(v), COUNT);
-    type->unlink(v);
+    assert_int_equal(type->free_effort(v, SLICE("")), COUNT);
+    type->unlink(v, SLICE(""));
     while (!type->release_step(v, COUNT / 20)) {
         assert_true(type->bytes(v) < bytes);
         bytes = type->bytes(v);

@@ -134,7 +134,7 @@ static void test_row(void **state) {
     }
     assert_string_equal(encoding_of(VALUE_LIST, v), "quicklist");
     assert_true(digests_equal(VALUE_LIST, v, other));
-    struct value copy = value_type(VALUE_LIST)->copy(v);
+    struct value copy = value_type(VALUE_LIST)->copy(v, SLICE(""), SLICE(""));
     assert_true(digests_equal(VALUE_LIST, v, copy));
     quicklist_drop(list_of(copy), QUICKLIST_HEAD);
     assert_false(digests_equal(VALUE_LIST, v, copy));
@@ -176,10 +176,10 @@ static void test_release_step(void **state) {
             struct slice element = {text, i % 1000 ? i % 100 : sizeof(text)};
             quicklist_push(list_of(v), QUICKLIST_TAIL, element);
         }
-        size_t nodes = type->free_effort(v), steps = 0;
+        size_t nodes = type->free_effort(v, SLICE("")), steps = 0;
         assert_true(nodes > 2 * (size_t)NODES);
         while (!type->release_step(v, NODES)) {
-            assert_int_equal(type->free_effort(v), nodes - ++steps * NODES);
+            assert_int_equal(type->free_effort(v, SLICE("")), nodes - ++steps * NODES);
             assert_int_equal(type->bytes(v), memory_used(MEMORY_DATASET) - used_before);
         }
         assert_int_equal(steps, (nodes - 1) / NODES);

@@ -136,7 +136,7 @@ static enum value_loaded load(struct slice bytes, const struct value *original) 
     slice_source_init(&in, (struct slice){exact + 1, bytes.length - 1});
     buffer_init(&store, MEMORY_OTHER);
     if (saved_form_kind((unsigned char)exact[0], &kind)) {
-        loaded = value_type(kind)->load((unsigned char)exact[0], &in, &store, &v);
+        loaded = value_type(kind)->load((unsigned char)exact[0], SLICE(""), &in, &store, &v);
         if (loaded == VALUE_REFUSED) assert_int_not_equal(in.status, SOURCE_GOOD);
         if (loaded == VALUE_LOADED) {
             check_extent((struct slice){exact + 1, bytes.length - 1}, (unsigned char)exact[0], &in);

@@ -117,7 +117,7 @@ static void test_limits(void **state) {
     assert_string_equal(encoding_of(VALUE_SET, v), "intset");
     set_add(&v, member_name(0, name));
     assert_string_equal(encoding_of(VALUE_SET, v), "intset");
-    struct value copy = value_type(VALUE_SET)->copy(v);
+    struct value copy = value_type(VALUE_SET)->copy(v, SLICE(""), SLICE(""));
     set_add(&v, member_name(512, name));
     assert_string_equal(encoding_of(VALUE_SET, v), "hashtable");
     assert_false(digests_equal(VALUE_SET, v, copy));
@@ -211,7 +211,7 @@ static void test_bytes(void **state) {
 #ifndef EVENKEEL_SANITIZER
     assert_true(bytes < (size_t)COUNT * (LENGTH + OVERHEAD_BYTES_MAX));
 #endif
-    type->unlink(v);
+    type->unlink(v, SLICE(""));
     while (!type->release_step(v, COUNT / 20)) {
         assert_true(type->bytes(v) < bytes);
         bytes = type->bytes(v);

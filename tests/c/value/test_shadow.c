@@ -107,7 +107,7 @@ static void load(enum value_kind kind, const struct buffer *bytes, struct value 
     buffer_init(&store, MEMORY_OTHER);
     slice_source_init(&in, buffer_slice(bytes));
     unsigned form = value_type(kind)->form(*out);
-    assert_int_equal(value_type(kind)->load(form, &in, &store, out), VALUE_LOADED);
+    assert_int_equal(value_type(kind)->load(form, SLICE(""), &in, &store, out), VALUE_LOADED);
     buffer_free(&store);
 }
 
@@ -185,7 +185,7 @@ static void see(struct value_texts member, void *context) {
 static void test_visited(void **state) {
     for (int round = 0; round < ROUNDS; round++) {
         enum value_kind kind = kinds[round % 3];
-        struct value v = make(kind), rest = value_type(kind)->copy(v);
+        struct value v = make(kind), rest = value_type(kind)->copy(v, SLICE(""), SLICE(""));
         struct seen seen = {&rest, kind, 0};
         size_t count = value_type(kind)->count(v);
         shadow_open(kind, v);

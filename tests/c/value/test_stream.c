@@ -217,7 +217,7 @@ static void model_reload(void) {
 }
 
 static void model_copy(void) {
-    struct value copy = value_type(VALUE_STREAM)->copy(m.stream);
+    struct value copy = value_type(VALUE_STREAM)->copy(m.stream, SLICE(""), SLICE(""));
     assert_true(digests_equal(VALUE_STREAM, m.stream, copy));
     stream_free(m.stream);
     m.stream = copy;

@@ -359,7 +359,7 @@ static void test_release_step(void **state) {
         char name[32];
         zset_set(&v, (struct slice){name, number_format_uint64(name, i)}, (i * 7919) % COUNT);
     }
-    type->unlink(v);
+    type->unlink(v, SLICE(""));
     while (!type->release_step(v, COUNT / 20)) {
         assert_int_equal(type->bytes(v), memory_used(MEMORY_DATASET) - used_before);
         steps++;

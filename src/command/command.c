@@ -2,9 +2,9 @@
  * The command table: rows by name.
  *
  * An open-addressed table of pointers to rows, at most half full, filled at start and by
- * rename-command before the server listens; a lookup is one pass over the name and, nearly always,
- * one comparison. Clients cannot attack the hash by choosing names, because the table holds only
- * our own.
+ * rename-command before the server listens, and made anew where rows are withdrawn; a lookup is one
+ * pass over the name and, nearly always, one comparison. Clients cannot attack the hash by choosing
+ * names, because the table holds only our own.
  */
 #include "command/command.h"
 
@@ -181,15 +181,42 @@ struct command *command_find(struct slice name) {
 
 /* ---- rename-command ---- */
 
+/* The new name is kept for the life of the process, as the row is, or until the row is withdrawn.
+ */
+static void set_called(struct command *row, const char *name) {
+    if (row->called != row->name) memory_free((char *)row->called, MEMORY_OTHER);
+    row->called = name;
+}
+
 bool command_rename(struct slice name, struct slice new_name) {
     struct command *row = command_find(name), *row_there = command_find(new_name);
     if (!row || new_name.length > NAME_BYTES_MAX || (row_there && row_there != row)) return false;
-    /* The new name is kept for the life of the process, as the row is. */
-    if (row->called != row->name) memory_free((char *)row->called, MEMORY_OTHER);
-    row->called = new_name.length ? slice_dup_c_string(new_name, MEMORY_OTHER) : NULL;
+    set_called(row, new_name.length ? slice_dup_c_string(new_name, MEMORY_OTHER) : NULL);
     table_rebuild();
     return true;
 }
+
+/* ---- while the server runs ---- */
+
+void command_withdraw(struct command *rows, size_t rows_count) {
+    for (size_t i = 0; i < rows_count; i++) {
+        ASSERT(all[rows[i].number] == &rows[i]);
+        set_called(&rows[i], NULL);
+    }
+    table_rebuild();
+}
+
+bool command_readmit(struct command *rows, size_t rows_count) {
+    for (size_t i = 0; i < rows_count; i++) {
+        ASSERT(all[rows[i].number] == &rows[i] && !rows[i].called);
+        if (command_find(slice_of(rows[i].name))) return false;
+    }
+    for (size_t i = 0; i < rows_count; i++) rows[i].called = rows[i].name;
+    table_rebuild();
+    return true;
+}
+
+/* ---- what rows say ---- */
 
 size_t command_count(void) { return count; }
 struct command *command_at(size_t index) {

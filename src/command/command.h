@@ -124,8 +124,8 @@ struct command {
 };
 
 /* Registers rows, which must live as long as the process: clients, queued calls and users' rights
- * refer to them by address and by number, so no row is taken away again. False, with no row
- * registered, where a name is taken or too long, or the table has no room for all. */
+ * refer to them by address and by number. False, with no row registered, where a name is taken or
+ * too long, or the table has no room for all. */
 MUST_USE bool command_try_register(struct command *rows, size_t count);
 /* Ends the process with a report: the server's own rows are refused only by our fault. */
 _Noreturn void command_refused(const struct command *rows);
@@ -133,6 +133,14 @@ _Noreturn void command_refused(const struct command *rows);
 static inline void command_register(struct command *rows, size_t count) {
     if (!command_try_register(rows, count)) command_refused(rows);
 }
+/* Takes commands away while the server runs: their names are not found any more, and are free for
+ * other rows. The rows stay, with their numbers and the rights that users have to them. A call that
+ * is queued by MULTI may still run, so the owner first replaces each row's handler by one that
+ * refuses, and sets `keys` and `is_secret` to functions that stay. O(table). */
+FOR_TESTS void command_withdraw(struct command *rows, size_t count);
+/* Gives withdrawn commands their names back, not those of rename-command. False, with nothing
+ * changed, where a name has been taken since. O(table). */
+FOR_TESTS MUST_USE bool command_readmit(struct command *rows, size_t count);
 /* Renames a command; only before the server starts. "" removes it. Returns false if `name` is
  * unknown or `new_name` is taken. */
 MUST_USE bool command_rename(struct slice name, struct slice new_name);

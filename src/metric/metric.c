@@ -10,7 +10,8 @@
  *      other sections were created by their first row.
  *   2. A section's rows are ordered by place, equal places by registration.
  *
- * Rows are borrowed for good; their tables belong to MEMORY_OTHER. Main thread only.
+ * Rows are borrowed until they are unregistered; their tables belong to MEMORY_OTHER. Main thread
+ * only.
  */
 #include "metric/metric.h"
 
@@ -112,6 +113,19 @@ bool metric_try_register(const struct metric_row *rows, size_t count) {
 
 void metric_refused(const struct metric_row *rows) {
     PANIC("the rows of metrics that begin with '%s' are refused: a name is taken", rows->name);
+}
+
+void metric_unregister(const struct metric_row *rows, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        struct metric_section *section = section_find(slice_of(rows[i].section));
+        size_t at = 0;
+        while (section && at < section->count && section->rows[at] != &rows[i]) at++;
+        ASSERT(section && at < section->count);
+        memmove(&section->rows[at], &section->rows[at + 1],
+                (section->count - at - 1) * sizeof(*section->rows));
+        section->count--;
+    }
+    generation++;
 }
 
 void metric_forget_all(void) {

@@ -98,8 +98,8 @@ struct metric_row {
 
 /* For rows whose value is always 0. */
 extern const int64_t metric_zero;
-/* Rows are borrowed for good. Returns false if the section of one of them has a row of its name
- * already; then none of the rows is taken. */
+/* Rows are borrowed until they are unregistered. Returns false if the section of one of them has a
+ * row of its name already; then none of the rows is taken. */
 MUST_USE bool metric_try_register(const struct metric_row *rows, size_t count);
 /* Ends the process: rows of the server's own are refused only by our fault. */
 _Noreturn void metric_refused(const struct metric_row *rows);
@@ -107,6 +107,9 @@ _Noreturn void metric_refused(const struct metric_row *rows);
 static inline void metric_register(const struct metric_row *rows, size_t count) {
     if (!metric_try_register(rows, count)) metric_refused(rows);
 }
+/* Takes registered rows away while the server runs. Their sections stay, with what rows they have
+ * left. O(rows of their sections). */
+FOR_TESTS void metric_unregister(const struct metric_row *rows, size_t count);
 /* Called by CONFIG RESETSTAT after the rows' own reset. */
 void metric_register_reset(void (*reset)(void));
 void metric_reset_all(void);

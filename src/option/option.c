@@ -16,8 +16,8 @@
  *      text has no NUL byte, and fits into one line of a file when quoted.
  *   4. Every variable holds a value that its row would accept.
  *
- * Rows are borrowed for good. Main thread only. Files and their rewriting: config_text.c; the
- * generated documents: option_document.c.
+ * Rows are borrowed until they are unregistered. Main thread only. Files and their rewriting:
+ * config_text.c; the generated documents: option_document.c.
  */
 #include "option/option.h"
 
@@ -432,13 +432,24 @@ void option_refused(const struct option_row *rows) {
     PANIC("the rows of options that begin with '%s' are refused: a name is taken", rows->name);
 }
 
-void option_reset_all(void) {
-    for (size_t i = 0; i < entry_count; i++) {
-        if (entries[i].row->type != OPTION_TYPE_STRING) continue;
-        char **variable = entries[i].row->variable;
-        memory_free(*variable, MEMORY_OTHER);
-        *variable = NULL;
+static void drop_string(const struct option_row *row) {
+    if (row->type != OPTION_TYPE_STRING) return;
+    char **variable = row->variable;
+    memory_free(*variable, MEMORY_OTHER);
+    *variable = NULL;
+}
+
+void option_unregister(const struct option_row *rows, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        size_t at = option_index_of(&rows[i]);
+        drop_string(&rows[i]);
+        memmove(&entries[at], &entries[at + 1], (entry_count - at - 1) * sizeof(*entries));
+        entry_count--;
     }
+}
+
+void option_reset_all(void) {
+    for (size_t i = 0; i < entry_count; i++) drop_string(entries[i].row);
     memory_free(entries, MEMORY_OTHER);
     memory_free(sections, MEMORY_OTHER);
     entries = NULL;

@@ -168,6 +168,10 @@ bool option_parse_bytes(struct slice word, int64_t *bytes);
 void option_append_bytes(struct buffer *out, int64_t bytes);
 /* Returns true if the value is the default's. */
 bool option_is_default(const struct option_row *row);
+/* Takes registered rows away while the server runs: their names are free again, and are unknown to
+ * files and CONFIG. A string's variable becomes NULL. Not from within a row's own functions. O(rows
+ * of all). */
+FOR_TESTS void option_unregister(const struct option_row *rows, size_t count);
 /* Frees strings and forgets all rows; for leak-free ends of tests. */
 FOR_TESTS void option_reset_all(void);
 

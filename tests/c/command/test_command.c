@@ -234,6 +234,34 @@ static void test_key_hash(void **state) {
     assert_int_equal(call_key_hash(&call, 1), hash_bytes("one", 3));
 }
 
+static struct command guests[] = {{.name = "guest.one", .arity = 1},
+                                  {.name = "guest.two", .arity = 1}};
+static struct command other[] = {{.name = "guest.two", .arity = 1}};
+
+/* Withdrawn commands are not found; they keep their numbers, and come back unless a name is taken
+ * meanwhile. */
+static void test_withdrawn(void **state) {
+    size_t before = command_count();
+    assert_true(command_try_register(guests, 2));
+    assert_true(command_rename(SLICE("guest.one"), SLICE("renamed")));
+    command_withdraw(guests, 2);
+    assert_null(command_find(SLICE("guest.one")));
+    assert_null(command_find(SLICE("renamed")));
+    assert_null(command_find(SLICE("guest.two")));
+    assert_ptr_equal(command_at(before), &guests[0]);
+    assert_int_equal(command_count(), before + 2);
+    assert_non_null(command_find(SLICE("get")));
+    assert_true(command_readmit(guests, 2));
+    assert_ptr_equal(command_find(SLICE("guest.one")), &guests[0]);
+    assert_null(command_find(SLICE("renamed")));
+    assert_int_equal(guests[1].number, before + 1);
+    command_withdraw(guests, 2);
+    assert_true(command_try_register(other, 1));
+    assert_false(command_readmit(guests, 2));
+    assert_null(command_find(SLICE("guest.one")));
+    assert_ptr_equal(command_find(SLICE("guest.two")), &other[0]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_find),
@@ -247,6 +275,7 @@ int main(void) {
         cmocka_unit_test(test_key_hash),
         cmocka_unit_test(test_rename),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_withdrawn),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }

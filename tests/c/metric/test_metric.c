@@ -200,6 +200,20 @@ static void test_refused(void **state) {
     assert_info("detail", "# Detail\r\none:1\r\ntwo:2\r\nonly:1.50\r\n");
 }
 
+/* Rows that are taken away are not shown, and their names are free; the rest stays in its order. */
+static void test_unregistered(void **state) {
+    assert_true(metric_try_register(row_pair, 2));
+    uint64_t before = metric_generation();
+    metric_unregister(&row_pair[0], 1);
+    assert_int_equal(metric_generation(), before + 1);
+    assert_info("detail", "# Detail\r\ntwo:2\r\nonly:1.50\r\n");
+    assert_true(metric_try_register(&row_pair[0], 1)); /* places are equal: now it is the later */
+    assert_info("detail", "# Detail\r\ntwo:2\r\none:1\r\nonly:1.50\r\n");
+    metric_unregister(row_pair, 2);
+    assert_info("detail", "# Detail\r\nonly:1.50\r\n");
+    assert_true(metric_try_register(row_pair, 2));
+}
+
 static void test_reset(void **state) {
     metric_register_reset(count_reset);
     metric_register_reset(count_reset);
@@ -251,6 +265,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_present, setup, teardown),
         cmocka_unit_test_setup_teardown(test_undeclared, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_unregistered, setup, teardown),
         cmocka_unit_test_setup_teardown(test_reset, setup, teardown),
         cmocka_unit_test_setup_teardown(test_reference, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_leak, setup, teardown),

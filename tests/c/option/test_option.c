@@ -374,6 +374,16 @@ static void test_refused(void **state) {
     assert_true(option_try_register(pair_of_rows, 2));
     assert_int_equal(variable, 5);
     assert_ptr_equal(option_find(SLICE("newer")), &pair_of_rows[1]);
+    option_unregister(pair_of_rows, 1);
+    assert_null(option_find(SLICE("new")));
+    assert_ptr_equal(option_find(SLICE("newer")), &pair_of_rows[1]);
+    assert_int_equal(option_count(), count + 1);
+    variable = 6;
+    assert_true(option_try_register(pair_of_rows, 1)); /* at its default again */
+    assert_int_equal(variable, 5);
+    option_unregister(pair_of_rows, 2);
+    assert_int_equal(option_count(), count);
+    for (size_t i = 0; i < count; i++) assert_ptr_not_equal(option_at(i), &pair_of_rows[1]);
     option_reset_all(); /* the rows go with this function */
 }
 

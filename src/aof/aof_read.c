@@ -95,37 +95,32 @@ bool aof_read_is(const struct aof_reader *r, const char *name) {
 
 /* ---- in the window ---- */
 
-/* Parses a correct line that lies whole in [*at, end) and moves *at behind it. */
-static bool take_line(const char **at, const char *end, char prefix, int64_t *number) {
-    const char *p = *at;
-    if (p == end || *p != prefix) return false;
-    const char *first = ++p;
-    *number = 0;
-    while (p < end && *p >= '0' && *p <= '9' && p - first < DIGITS_MAX)
-        *number = *number * 10 + (*p++ - '0');
-    if (p == first || end - p < 2 || p[0] != '\r' || p[1] != '\n') return false;
-    *at = p + 2;
-    return true;
-}
-
+/* Requests of clients have this form, too, so their parser reads it. It takes more than a log may
+ * have: only the canonical form is believed. */
 static bool read_in_window(struct aof_reader *r) {
     struct slice window = source_window(r->in);
     const char *at = window.bytes, *end = at + window.length;
-    int64_t count, length;
-    if (!window.length || !take_line(&at, end, '*', &count)) return false;
-    if (count < 1 || (uint64_t)count > window.length / ARGUMENT_BYTES_MIN) return false;
-    make_room(r, r->only_names ? 1 : (size_t)count);
-    for (int64_t i = 0; i < count; i++) {
-        if (!take_line(&at, end, '$', &length)) return false;
-        if (length >= BATCH_ADOPT_BYTES || end - at < length + 2) return false;
-        if (at[length] != '\r' || at[length + 1] != '\n') return false;
-        if (i == 0 || !r->only_names) r->argv[i] = (struct slice){at, (size_t)length};
-        at += length + 2;
+    if (!window.length || *at != '*') return false;
+    struct request_parser parser = {.argv = r->argv,
+                                    .capacity = (int)r->room,
+                                    .bulk_length = -1,
+                                    .authenticated = true,
+                                    .bulk_max = BATCH_ADOPT_BYTES - 1};
+    enum request_status status = request_parse(&parser, &at, end, NULL);
+    if (status == REQUEST_ROOM) {
+        if ((uint64_t)parser.room > window.length / ARGUMENT_BYTES_MIN) return false;
+        make_room(r, (size_t)parser.room);
+        parser.argv = r->argv;
+        parser.capacity = (int)r->room;
+        status = request_parse(&parser, &at, end, NULL);
     }
-    r->argc = (int)count;
-    r->taken = (uint64_t)(at - window.bytes);
+    struct slice command = {window.bytes, (size_t)(at - window.bytes)};
+    if (status != REQUEST_READY || !parser.argc) return false;
+    if (!request_is_canonical(command, parser.argc, parser.argv)) return false;
+    r->argc = parser.argc;
+    r->taken = command.length;
     r->end = r->begin + r->taken;
-    r->line += 1 + 2 * (uint64_t)count;
+    r->line += 1 + 2 * (uint64_t)parser.argc;
     return true;
 }
 

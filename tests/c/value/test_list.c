@@ -138,8 +138,8 @@ static void test_row(void **state) {
     assert_true(digests_equal(VALUE_LIST, v, copy));
     quicklist_drop(list_of(copy), QUICKLIST_HEAD);
     assert_false(digests_equal(VALUE_LIST, v, copy));
-    assert_int_equal(value_type(VALUE_LIST)->free_effort(other), 1);
-    assert_int_equal(value_type(VALUE_LIST)->free_effort(v), 34);
+    assert_int_equal(value_type(VALUE_LIST)->free_effort(other, SLICE("")), 1);
+    assert_int_equal(value_type(VALUE_LIST)->free_effort(v, SLICE("")), 34);
     value_type(VALUE_LIST)->release(v);
     value_type(VALUE_LIST)->release(copy);
     value_type(VALUE_LIST)->release(other);
@@ -159,7 +159,8 @@ static void test_a_text_too_long_to_be_saved(void **state) {
     assert_true(bytes != MAP_FAILED);
     memcpy(bytes, head, sizeof(head) - 1);
     slice_source_init(&in, (struct slice){bytes, size});
-    assert_int_equal(value_type(VALUE_LIST)->load(SAVED_LIST, &in, &store, &v), VALUE_REFUSED);
+    assert_int_equal(value_type(VALUE_LIST)->load(SAVED_LIST, SLICE(""), &in, &store, &v),
+                     VALUE_REFUSED);
     assert_string_equal(source_fault(&in), "a text is too long for a list");
     buffer_free(&store);
     munmap(bytes, size);

@@ -84,7 +84,7 @@ static void model_run(bool letters, size_t steps) {
         m.count += changed ? (adds ? 1 : (size_t)-1) : 0;
         if (step % 500 == 0) model_check();
     }
-    struct value copy = value_type(VALUE_SET)->copy(m.set);
+    struct value copy = value_type(VALUE_SET)->copy(m.set, SLICE(""), SLICE(""));
     assert_true(digests_equal(VALUE_SET, m.set, copy));
     set_free(m.set);
     m.set = copy;

@@ -674,7 +674,7 @@ static void test_groups(void **state) {
             change_pending(group, i);
         if (step % 200 == 0) group_model_check();
         if (step % 3000 == 0) {
-            struct value copy = value_type(VALUE_STREAM)->copy(g.stream);
+            struct value copy = value_type(VALUE_STREAM)->copy(g.stream, SLICE(""), SLICE(""));
             stream_free(g.stream);
             g.stream = copy;
         }
@@ -690,11 +690,11 @@ static void test_sums(void **state) {
     append_pair(v, 1, 1);
     /* 6.2 takes 4,688 bytes for this one; ours must stay a small value. */
     assert_true(value_type(VALUE_STREAM)->bytes(v) <= 300);
-    assert_int_equal(value_type(VALUE_STREAM)->free_effort(v), 2);
+    assert_int_equal(value_type(VALUE_STREAM)->free_effort(v, SLICE("")), 2);
     struct stream_group *group = stream_group_create(v, SLICE("g"), lowest);
     struct stream_consumer *consumer = stream_consumer_create(v, group, SLICE("c"), 1);
     for (uint64_t i = 0; i < 10; i++) stream_pending_assign(v, group, consumer, id_of(i, 0));
-    assert_int_equal(value_type(VALUE_STREAM)->free_effort(v), 14);
+    assert_int_equal(value_type(VALUE_STREAM)->free_effort(v, SLICE("")), 14);
     stream_free(v);
     assert_string_equal(value_type(VALUE_STREAM)->encodings[0], "stream");
 }
@@ -765,7 +765,7 @@ static void test_release_step(void **state) {
     for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
         for (size_t j = 0; j < sizeof(efforts) / sizeof(*efforts); j++) {
             struct value v = stream_with_groups(shapes[i][0], shapes[i][1], shapes[i][2]);
-            size_t blocks = value_type(VALUE_STREAM)->free_effort(v);
+            size_t blocks = value_type(VALUE_STREAM)->free_effort(v, SLICE(""));
             size_t steps = release_in_steps(v, efforts[j]);
             if (efforts[j] >= blocks) continue;
             /* No step frees much more than it may, nor much less. */

@@ -217,7 +217,7 @@ static void model_run(size_t steps, bool scores_are_equal) {
             model_remove(member);
         if (step % 250 == 0) model_check(scores_are_equal);
     }
-    struct value copy = value_type(VALUE_ZSET)->copy(zset);
+    struct value copy = value_type(VALUE_ZSET)->copy(zset, SLICE(""), SLICE(""));
     assert_true(digests_equal(VALUE_ZSET, zset, copy));
     zset_free(zset);
     zset = copy;
@@ -344,8 +344,8 @@ static void test_bytes(void **state) {
         zset_set(&v, (struct slice){name, 14}, (i * 7919) % COUNT);
     }
     assert_true(value_type(VALUE_ZSET)->bytes(v) < (size_t)COUNT * 60);
-    assert_int_equal(value_type(VALUE_ZSET)->free_effort(v), COUNT);
-    value_type(VALUE_ZSET)->unlink(v);
+    assert_int_equal(value_type(VALUE_ZSET)->free_effort(v, SLICE("")), COUNT);
+    value_type(VALUE_ZSET)->unlink(v, SLICE(""));
     zset_free(v);
 }
 

@@ -4,8 +4,11 @@
  *     options, plan | watcher forked | servers reached | values checked | old values handed to the
  *     watcher | blocks | the watcher puts the old values back | judgement, reports
  *
+ * With --start the values are those that the servers were started with: their keeper is forked
+ * instead of the watcher, nothing is set, and the servers are ended after the blocks.
+ *
  * Invariants
- *  1. The watcher is forked before this process has a loop, a thread or a connection.
+ *  1. Watcher and keeper are forked before this process has a loop, a thread or a connection.
  *  2. No value is set before the watcher has the old one and is connected; the check before that
  *     sets each value back within the transaction that sets it.
  *  3. Whatever ends the blocks, the old values are put back before anything is printed.
@@ -28,6 +31,7 @@
 #include "experiment/experiment_options.h"
 #include "experiment/experiment_page.h"
 #include "experiment/experiment_report.h"
+#include "experiment/experiment_starter.h"
 #include "experiment/experiment_traffic.h"
 #include "io/signals.h"
 #include "tools/tool_watcher.h"
@@ -37,9 +41,10 @@ static struct experiment_plan plan;
 static struct experiment_check check;
 static struct experiment_limit limits[EXPERIMENT_STOPS_MAX];
 static struct tool_watcher watcher;
-static struct experiment_server servers[2];
-static struct tool_connection other_login;
-static struct experiment_traffic *traffic[2];
+static struct experiment_starter starter;
+static struct experiment_server servers[EXPERIMENT_ARMS_MAX];
+static struct tool_connection logins[EXPERIMENT_ARMS_MAX]; /* of the servers */
+static struct experiment_traffic *traffic[EXPERIMENT_ARMS_MAX];
 static struct experiment_load *load;
 static struct experiment_record record;
 static struct loop *loop;
@@ -77,24 +82,23 @@ static void listen_for_end(void) {
 /* --- what is asked for ------------------------------------------------------------------------ */
 
 /* Takes the second server's address; the login is that of the first one. */
-static bool take_other_address(void) {
+static bool take_other_address(struct tool_connection *login) {
     const char *text = options.against, *colon = strrchr(text, ':');
-    other_login = options.connection;
-    other_login.path = NULL;
+    login->path = NULL;
     if (*text == '/' || *text == '.') {
-        other_login.path = text;
+        login->path = text;
         return true;
     }
     if (!colon || colon == text ||
-        !number_parse_int64(colon + 1, strlen(colon + 1), &other_login.port) ||
-        other_login.port < 1 || other_login.port > 65535) {
+        !number_parse_int64(colon + 1, strlen(colon + 1), &login->port) || login->port < 1 ||
+        login->port > 65535) {
         snprintf(failure, sizeof(failure), "--against wants host:port, or a path");
         return false;
     }
     struct slice host = {text, (size_t)(colon - text)};
     if (host.length > 2 && *text == '[' && colon[-1] == ']')
         host = (struct slice){text + 1, host.length - 2};
-    other_login.host = slice_dup_c_string(host, MEMORY_OTHER);
+    login->host = slice_dup_c_string(host, MEMORY_OTHER);
     return true;
 }
 
@@ -118,9 +122,10 @@ static bool read_request(int count, char **words) {
         if (!experiment_limit_parse(&limits[i], options.stops[i], record.has_load, failure,
                                     sizeof(failure)))
             return false;
-    if (options.against && !take_other_address()) return false;
     if (!experiment_plan_init(&plan, &options, failure, sizeof(failure))) return false;
-    for (unsigned i = 0; record.has_load && i <= (options.against != NULL); i++) {
+    for (unsigned i = 0; i < plan.server_count; i++) logins[i] = options.connection;
+    if (options.against && !take_other_address(&logins[plan.server_count - 1])) return false;
+    for (unsigned i = 0; record.has_load && i < plan.server_count; i++) {
         traffic[i] = experiment_traffic_create(&options, (uint64_t)options.seed + i, failure,
                                                sizeof(failure));
         if (!traffic[i]) return false;
@@ -132,10 +137,11 @@ static bool read_request(int count, char **words) {
 
 /* --- servers ---------------------------------------------------------------------------------- */
 
-static bool open_server(struct experiment_server *server, const struct tool_connection *login) {
+static bool open_server(unsigned index) {
+    struct experiment_server *server = &servers[index];
     server->interval_msec = options.interval_msec;
     server->probe_msec = options.probe_msec;
-    if (experiment_server_open(server, loop, login, options.resp3)) return true;
+    if (experiment_server_open(server, loop, &logins[index], options.resp3)) return true;
     snprintf(failure, sizeof(failure), "%.200s: %.300s", server->name, server->reason);
     return false;
 }
@@ -143,28 +149,57 @@ static bool open_server(struct experiment_server *server, const struct tool_conn
 /* Begins to send the load, where the options ask for one. */
 static bool start_load(void) {
     struct experiment_load_settings settings = {
-        .servers = {&options.connection, &other_login},
-        .server_count = options.against ? 2 : 1,
+        .server_count = plan.server_count,
         .connections = (unsigned)options.clients,
         .threads = (unsigned)options.threads,
         .pipeline = (unsigned)options.pipeline,
         .resp3 = options.resp3,
     };
     if (!record.has_load) return true;
-    for (unsigned i = 0; i < settings.server_count; i++)
+    for (unsigned i = 0; i < settings.server_count; i++) {
+        settings.servers[i] = &logins[i];
         settings.sources[i] = experiment_traffic_source(traffic[i]);
+    }
     load = experiment_load_start(&settings, failure);
     return load != NULL;
+}
+
+/* Starts the servers of --start, and waits until all of them accept connections. */
+static bool start_servers(void) {
+    char reason[TOOL_REASON_CHARS];
+    for (unsigned i = 0; i < plan.arm_count; i++) {
+        const struct experiment_arm *arm = &plan.arms[i];
+        const char *command = options.starts[options.start_count > 1 ? i : 0];
+        if (arm->is_started &&
+            !experiment_starter_start(&starter, command, &plan, arm, &logins[arm->server], failure))
+            return false;
+    }
+    for (unsigned i = 0; i < starter.count; i++) {
+        if (experiment_starter_await(&starter, i, &logins[i], is_interrupted, reason)) continue;
+        snprintf(failure, sizeof(failure), "%.60s: %.400s",
+                 options.starts[options.start_count > 1 ? i : 0], reason);
+        return false;
+    }
+    return true;
+}
+
+/* Has the process forked that cleans up after this one: the keeper of started servers, or the
+ * watcher over old values. */
+static bool fork_guard(void) {
+    if (options.start_count) return experiment_starter_open(&starter, failure);
+    return !plan.knob_count || tool_watcher_start(&watcher, &logins[0], options.resp3,
+                                                  experiment_tool_options.program, failure);
 }
 
 /* Reaches the servers, checks the plan, and hands the old values to the watcher. */
 static bool prepare_servers(void) {
     loop = loop_create();
     listen_for_end();
-    if (!open_server(&servers[0], &options.connection) ||
-        (options.against && !open_server(&servers[1], &other_login)) ||
-        !experiment_check_run(&check, &plan, &servers[0].control, failure))
-        return false;
+    if (options.start_count && !start_servers()) return false;
+    for (unsigned i = 0; i < plan.server_count; i++)
+        if (!open_server(i)) return false;
+    if (options.start_count) return experiment_check_started(&plan, &servers[0].control, failure);
+    if (!experiment_check_run(&check, &plan, &servers[0].control, failure)) return false;
     if (!watcher.pid) return true;
     if (!tool_watcher_await(&watcher, failure)) return false;
     for (unsigned k = 0; k < plan.knob_count; k++) {
@@ -180,7 +215,9 @@ static bool prepare_servers(void) {
 
 static void announce_plan(void) {
     double seconds = (double)plan.rounds * plan.arm_count * (options.block_s + options.settle_s);
-    fprintf(stderr, "%s, %s: %u arms (", servers[0].name, servers[0].version, plan.arm_count);
+    for (unsigned i = 0; i < plan.server_count; i++)
+        fprintf(stderr, "%s%s, %s", i ? "; " : "", servers[i].name, servers[i].version);
+    fprintf(stderr, ": %u arms (", plan.arm_count);
     for (unsigned i = 0; i < plan.arm_count; i++)
         fprintf(stderr, "%s%s", i ? " | " : "", plan.arms[i].label);
     fprintf(stderr, "), %u rounds, %g + %g s a block: %.0f s. Seed %" PRIu64 ".\n", plan.rounds,
@@ -198,11 +235,10 @@ static void show_blocks_done(const struct experiment_record *r) {
 }
 
 static void run_all_blocks(void) {
-    struct experiment_server *const both[] = {&servers[0], &servers[1]};
     const struct experiment_blocks blocks = {
         .plan = &plan,
-        .servers = both,
-        .old = (const char *const *)check.old,
+        .servers = servers,
+        .old = options.start_count ? NULL : (const char *const *)check.old,
         .limits = limits,
         .limit_count = options.stop_count,
         .each_block = options.each_block,
@@ -217,7 +253,8 @@ static void run_all_blocks(void) {
     record.plan = &plan;
     record.block_s = options.block_s;
     record.settle_s = options.settle_s;
-    for (unsigned i = 0; i < 2 && servers[i].readings; i++) {
+    record.server_count = plan.server_count;
+    for (unsigned i = 0; i < plan.server_count; i++) {
         record.servers[i] = servers[i].name;
         record.versions[i] = servers[i].version;
     }
@@ -299,7 +336,9 @@ static int run_and_report(void) {
     int status = exit_status_of(record.outcome);
     if (status)
         fprintf(stderr, "redis-lab experiment: %s%s\n", record.reason,
-                plan.knob_count && is_back ? "; the old values are back" : "");
+                watcher.pid && is_back ? "; the old values are back" : "");
+    if (record.outcome == EXPERIMENT_FAILED && !experiment_starter_check(&starter, failure))
+        (void)complain_about(status);
     if (!is_back) status = complain_about(EXPERIMENT_EXIT_UNDONE);
     experiment_record_judge(&record);
     if (!write_reports()) status = complain_about(status ? status : EXPERIMENT_EXIT_FAILED);
@@ -308,10 +347,12 @@ static int run_and_report(void) {
 
 static void close_experiment(void) {
     experiment_load_stop(load);
-    for (unsigned i = 0; i < 2; i++) experiment_traffic_free(traffic[i]);
-    experiment_server_close(&servers[0]);
-    experiment_server_close(&servers[1]);
+    for (unsigned i = 0; i < EXPERIMENT_ARMS_MAX; i++) {
+        experiment_traffic_free(traffic[i]);
+        experiment_server_close(&servers[i]);
+    }
     tool_watcher_end(&watcher);
+    experiment_starter_close(&starter);
     experiment_record_free(&record);
     experiment_check_free(&check);
     experiment_plan_free(&plan);
@@ -330,9 +371,7 @@ int experiment_run(int count, char **words) {
         return fflush(stdout) != 0;
     }
     int status = EXPERIMENT_EXIT_FAILED;
-    if (peer_tls_open(&options.connection.tls, failure, sizeof(failure)) &&
-        (!plan.knob_count || tool_watcher_start(&watcher, &options.connection, options.resp3,
-                                                experiment_tool_options.program, failure)) &&
+    if (peer_tls_open(&options.connection.tls, failure, sizeof(failure)) && fork_guard() &&
         prepare_servers()) {
         status = run_and_report();
     } else {

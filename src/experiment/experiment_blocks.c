@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * One block after the other.
  *
- *     set | settle (watched, not counted) | begin: a reading | measure | end: a reading, and
- *     the load's requests that were due in the block are answered
+ *     with --each-block: the last save has ended | set | settle (watched, not counted) |
+ *     begin: a reading | measure | end: a reading, and the load's requests that were due in the
+ *     block are answered
  *
  * Invariants
  *  1. The limits are tested after each reading, in the pauses too, and while the server is silent.
@@ -19,8 +20,12 @@
 
 /* The longest sleep between two looks at signals and limits. */
 #define LOOK_MSEC 50
-/* A server that leaves a block's requests unanswered for longer than this has failed. */
-#define ANSWERS_SECONDS 30
+/* A block whose requests are still unanswered after this time ends the run. */
+#define ANSWERS_SECONDS 10
+/* A save or a rewrite of the log that still runs after this time is waited for no longer. */
+#define SAVES_SECONDS 300
+/* Between two looks whether it has ended. */
+#define SAVES_LOOK_SECONDS 0.1
 /* A block in which more of the load than this was sent late, in percent, is marked. */
 #define LATE_PERCENT 1
 
@@ -118,7 +123,7 @@ static void set_arm_values(struct run *run, const struct experiment_arm *arm) {
     struct tool_value values[EXPERIMENT_KNOBS_MAX];
     char reason[TOOL_REASON_CHARS];
     size_t count = 0, failed = 0;
-    if (arm->is_other) return;
+    if (arm->is_other || arm->is_started) return;
     for (unsigned k = 0; k < plan->knob_count; k++) {
         const char *value = arm->values[k] ? arm->values[k] : run->b->old[k];
         if (!strcmp(value, run->present[k])) continue;
@@ -126,7 +131,7 @@ static void set_arm_values(struct run *run, const struct experiment_arm *arm) {
         run->present[k] = value;
     }
     if (!count) return;
-    if (tool_config_set(&run->b->servers[0]->control, values, count, &failed, reason) ==
+    if (tool_config_set(&run->b->servers[0].control, values, count, &failed, reason) ==
         TOOL_CONFIG_GOOD)
         return;
     end_run(run, EXPERIMENT_FAILED, "CONFIG SET %.100s %.100s: %.300s", values[failed].name,
@@ -147,20 +152,33 @@ static void send_each_block(struct run *run) {
     memory_free(words, MEMORY_OTHER);
 }
 
+/* A save that the block before has begun would disturb this one, and a second one is refused while
+ * it runs. */
+static void await_saves(struct run *run) {
+    double until_s = run_seconds(run) + SAVES_SECONDS;
+    bool saves = false;
+    while (!run->over && experiment_server_look(run->server, &saves) && saves) {
+        pass_time(run, SAVES_LOOK_SECONDS);
+        if (run_seconds(run) > until_s)
+            end_run(run, EXPERIMENT_FAILED, "a save has not ended for %d s", SAVES_SECONDS);
+    }
+    look_around(run);
+}
+
 static bool is_run_over(void *context) {
     struct run *run = context;
     look_around(run);
     return run->over;
 }
 
-static void choose_server(struct run *run, bool is_other) {
-    struct experiment_server *server = run->b->servers[is_other];
+static void choose_server(struct run *run, unsigned index) {
+    struct experiment_server *server = &run->b->servers[index];
     if (run->server != server && run->server) experiment_server_rest(run->server);
     run->server = server;
     server->sampled = take_sampled;
     server->context = server->control.context = run;
     server->control.gives_up = is_run_over;
-    if (run->b->load) experiment_load_choose(run->b->load, is_other);
+    if (run->b->load) experiment_load_choose(run->b->load, index);
     experiment_server_observe(server);
 }
 
@@ -170,20 +188,26 @@ static void end_load_block(struct run *run, struct experiment_block *block) {
     while (!run->over && !experiment_load_block_is_over(run->b->load)) {
         loop_turn(run->b->loop, 1);
         look_around(run);
-        if (run_seconds(run) > until_s)
-            end_run(run, EXPERIMENT_FAILED, "requests of the load have no answer for %d s",
-                    ANSWERS_SECONDS);
+        if (run_seconds(run) > until_s) break;
     }
     experiment_load_take_block(run->b->load, block->values);
-    if (block->values[EXPERIMENT_LATE] > LATE_PERCENT) run->record->late_blocks++;
+    if (run_seconds(run) <= until_s) return;
+    char answered[FIGURES_TEXT_CHARS];
+    figures_format(answered, experiment_figure_row(EXPERIMENT_REQUESTS)->unit,
+                   block->values[EXPERIMENT_REQUESTS] + block->values[EXPERIMENT_ERRORS]);
+    end_run(run, EXPERIMENT_FAILED,
+            "%d s after a block its load is not answered but for %s requests a second: the server "
+            "stalls, or --rate is more than the server or this machine can do",
+            ANSWERS_SECONDS, answered);
 }
 
 static void run_block(struct run *run, unsigned round, unsigned index) {
     struct experiment_block block = {.round = round, .arm = index};
     const struct experiment_arm *arm = &run->b->plan->arms[index];
-    choose_server(run, arm->is_other);
+    choose_server(run, arm->server);
+    if (run->b->each_block) await_saves(run);
     block.set_s = run_seconds(run);
-    set_arm_values(run, arm);
+    if (!run->over) set_arm_values(run, arm);
     if (!run->over) pass_time(run, run->b->settle_s);
     if (run->over || !experiment_server_begin(run->server)) {
         look_around(run);
@@ -200,6 +224,7 @@ static void run_block(struct run *run, unsigned round, unsigned index) {
     block.end_s = run_seconds(run);
     if (run->b->load) end_load_block(run, &block);
     if (run->over) return;
+    if (block.values[EXPERIMENT_LATE] > LATE_PERCENT) run->record->late_blocks++;
     *experiment_record_add_block(run->record) = block;
 }
 
@@ -208,13 +233,13 @@ void experiment_blocks_run(const struct experiment_blocks *b, struct experiment_
     struct run run = {.b = b, .record = record, .began_nsec = clock_monotonic_nsec()};
     record->began_wall_msec = clock_wall_msec();
     record->outcome = EXPERIMENT_COMPLETE;
-    for (unsigned k = 0; k < plan->knob_count; k++) run.present[k] = b->old[k];
+    for (unsigned k = 0; k < plan->knob_count; k++) run.present[k] = b->old ? b->old[k] : NULL;
     for (unsigned round = 0; round < plan->rounds && !run.over; round++) {
         for (unsigned place = 0; place < plan->arm_count && !run.over; place++) {
             if (b->progress) b->progress(record);
             run_block(&run, round, plan->order[round * plan->arm_count + place]);
         }
     }
-    for (unsigned i = 0; i < 2; i++) b->servers[i]->control.gives_up = NULL;
+    for (unsigned i = 0; i < plan->server_count; i++) b->servers[i].control.gives_up = NULL;
     if (run.server) experiment_server_rest(run.server);
 }

@@ -14,9 +14,8 @@ struct tool_watcher;
 
 struct experiment_blocks {
     const struct experiment_plan *plan;
-    struct experiment_server *const *servers; /* the first one's options are set; the second one is
-                                                 that of arms with is_other */
-    const char *const *old;                   /* the first server's values, one for each option */
+    struct experiment_server *servers; /* plan->server_count of them */
+    const char *const *old; /* the first server's values, one for each option; NULL = none is set */
     const struct experiment_limit *limits;
     unsigned limit_count;
     const char *each_block; /* a command, or NULL */

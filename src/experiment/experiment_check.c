@@ -104,6 +104,18 @@ bool experiment_check_run(struct experiment_check *check, struct experiment_plan
     return true;
 }
 
+bool experiment_check_started(struct experiment_plan *plan, struct tool_link *link,
+                              char reason[TOOL_REASON_CHARS]) {
+    struct buffer value = {.class = MEMORY_OTHER};
+    char why[TOOL_REASON_CHARS] = "";
+    bool asks = plan->knob_count == 1 && !plan->arms[0].values[0];
+    bool good = !asks || refuse_check(tool_config_get(link, plan->knobs[0], &value, why),
+                                      plan->knobs[0], NULL, why, reason);
+    if (good) experiment_plan_name_started(plan, asks ? value.bytes : NULL);
+    buffer_free(&value);
+    return good;
+}
+
 void experiment_check_free(struct experiment_check *check) {
     for (unsigned i = 0; i < check->tried_count; i++) {
         memory_free(check->tried[i].value, MEMORY_OTHER);

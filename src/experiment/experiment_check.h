@@ -22,5 +22,9 @@ struct experiment_check {
  * all the same. */
 MUST_USE bool experiment_check_run(struct experiment_check *check, struct experiment_plan *plan,
                                    struct tool_link *link, char reason[TOOL_REASON_CHARS]);
+/* For servers that were started with the plan's values, so that these are checked already: asks the
+ * first one, by `link`, for what the labels want, and completes the plan. */
+MUST_USE bool experiment_check_started(struct experiment_plan *plan, struct tool_link *link,
+                                       char reason[TOOL_REASON_CHARS]);
 void experiment_check_free(struct experiment_check *check);
 #endif

@@ -39,8 +39,8 @@ struct tally {
     pthread_mutex_t mutex;
     struct counted interval, block;
     int64_t block_begin_nsec, block_end_nsec;
-    int64_t due_nsec[EXPERIMENT_LOAD_SERVERS_MAX]; /* of the next batch for each server */
-    uint64_t expected, done;                       /* batches that are due in the block; answered */
+    int64_t due_nsec[EXPERIMENT_ARMS_MAX]; /* of the next batch for each server */
+    uint64_t expected, done;               /* batches that are due in the block; answered */
 };
 
 /* A server's stream. */
@@ -54,8 +54,8 @@ struct lane {
 
 struct experiment_load {
     struct experiment_load_settings settings;
-    struct lane lanes[EXPERIMENT_LOAD_SERVERS_MAX];
-    struct load_stream streams[EXPERIMENT_LOAD_SERVERS_MAX];
+    struct lane lanes[EXPERIMENT_ARMS_MAX];
+    struct load_stream streams[EXPERIMENT_ARMS_MAX];
     struct load load;
     struct load_result result;
     pthread_t thread;

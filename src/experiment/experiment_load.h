@@ -12,17 +12,16 @@
 
 #include "base/attributes.h"
 #include "experiment/experiment_figures.h"
+#include "experiment/experiment_plan.h"
 #include "load/load_stream.h"
 #include "tools/tool_link.h"
 
 struct experiment_load;
 struct tool_connection;
 
-#define EXPERIMENT_LOAD_SERVERS_MAX 32
-
 struct experiment_load_settings {
-    const struct tool_connection *servers[EXPERIMENT_LOAD_SERVERS_MAX];
-    struct load_source sources[EXPERIMENT_LOAD_SERVERS_MAX]; /* one for each server; an open loop */
+    const struct tool_connection *servers[EXPERIMENT_ARMS_MAX];
+    struct load_source sources[EXPERIMENT_ARMS_MAX]; /* one for each server; an open loop */
     unsigned server_count;
     unsigned connections, threads, pipeline;
     bool resp3;

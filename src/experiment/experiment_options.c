@@ -54,6 +54,12 @@ static bool take_one_profile(void *settings, const char *value, char *reason, si
                        reason, reason_size);
 }
 
+static bool take_one_start(void *settings, const char *value, char *reason, size_t reason_size) {
+    TYPE *o = settings;
+    return append_word(o->starts, &o->start_count, EXPERIMENT_STARTS_MAX, value, "--start", reason,
+                       reason_size);
+}
+
 static bool take_one_stop(void *settings, const char *value, char *reason, size_t reason_size) {
     TYPE *o = settings;
     return append_word(o->stops, &o->stop_count, EXPERIMENT_STOPS_MAX, value, "--stop-if", reason,
@@ -87,6 +93,13 @@ static const struct tool_option rows[] = {
      .help = "A second server, measured as it is, in turn with the first one.",
      .group = GROUP_COMPARED,
      .text = PLACE(against)},
+    {.name = "--start",
+     .argument = "command",
+     .help = "Start a server by this command for each value, on this machine, instead of setting "
+             "values on one that runs: for options that only a start can set. All of them run at "
+             "once and get the load in turn. Given several times: the servers are compared.",
+     .group = GROUP_COMPARED,
+     .take = take_one_start},
     {.name = "--block",
      .argument = "seconds",
      .help = "How long each value is measured at a time (5).",
@@ -222,6 +235,7 @@ static const char *const examples[] = {
     "redis-lab experiment --set hz=10,500 --rate 20000 -t set,get -r 100000",
     "redis-lab experiment --set maxmemory-policy=allkeys-lru,allkeys-lfu --goal hit_percent",
     "redis-lab experiment -p 7000 --set hz=10,100 --stop-if 'p99>50ms' --html result.html",
+    "redis-lab experiment --start redis-server --set io-threads=1,4 --rate 50000 -t get",
     NULL,
 };
 
@@ -239,6 +253,26 @@ const struct tool_options experiment_tool_options = {
 static bool refuse_options(char reason[TOOL_REASON_CHARS], const char *why) {
     snprintf(reason, TOOL_REASON_CHARS, "%s", why);
     return false;
+}
+
+/* What --start wants, and what has no meaning for servers that the tool starts. */
+static bool check_started(const struct experiment_options *o, char reason[TOOL_REASON_CHARS]) {
+    struct tool_connection plain;
+    tool_connection_init(&plain);
+    bool has_values = o->set_count || o->profile_count;
+    if (!o->rate) return refuse_options(reason, "--start wants --rate: nobody else sends a load");
+    if (o->start_count > 1 && has_values)
+        return refuse_options(reason, "several --start exclude --set and --profile");
+    if (o->start_count == 1 && !has_values && !o->against)
+        return refuse_options(reason,
+                              "nothing to compare with --start: --set, --profile, "
+                              "--against or a second --start");
+    if (o->connection.path || o->connection.uri || o->connection.tls.enabled ||
+        strcmp(o->connection.host, plain.host) != 0 || o->connection.port != plain.port)
+        return refuse_options(reason,
+                              "--start chooses the address itself: no -h, -p, -s, -u or "
+                              "--tls");
+    return true;
 }
 
 bool experiment_options_read(struct experiment_options *o, int count, char *const *words,
@@ -270,9 +304,10 @@ bool experiment_options_read(struct experiment_options *o, int count, char *cons
     if (o->threads > o->clients) o->threads = o->clients;
     if (o->set_count && o->profile_count)
         return refuse_options(reason, "--set and --profile exclude each other");
-    if (!o->set_count && !o->profile_count && !o->against)
-        return refuse_options(reason, "nothing to compare: --set, --profile or --against");
     if (o->grid && o->set_count < 2)
         return refuse_options(reason, "--grid wants two --set options at least");
+    if (o->start_count) return check_started(o, reason);
+    if (!o->set_count && !o->profile_count && !o->against)
+        return refuse_options(reason, "nothing to compare: --set, --profile or --against");
     return true;
 }

@@ -12,6 +12,7 @@
 
 #define EXPERIMENT_SETS_MAX 16
 #define EXPERIMENT_PROFILES_MAX 16
+#define EXPERIMENT_STARTS_MAX 16
 #define EXPERIMENT_STOPS_MAX 8
 
 /* All texts are borrowed from the command line. */
@@ -21,12 +22,11 @@ struct experiment_options {
     unsigned set_count;
     const char *profiles[EXPERIMENT_PROFILES_MAX]; /* files */
     unsigned profile_count;
+    const char *starts[EXPERIMENT_STARTS_MAX]; /* commands of servers; none = the server runs */
+    unsigned start_count;
     const char *stops[EXPERIMENT_STOPS_MAX]; /* "p99>50ms" */
     unsigned stop_count;
     const char *against;    /* "host:port" or a socket's path; NULL = no second server */
-    const char *start;      /* a redis-server to start; NULL = the server runs already */
-    char *const *arguments; /* of the server to start */
-    int argument_count;
     const char *each_block; /* a command for the begin of each block; NULL = none */
     const char *tests;      /* of redis-benchmark, which the load sends; NULL = none */
     char *const *command;   /* the load's own command; 0 words = none */

@@ -105,7 +105,7 @@ static void append_heading(const struct experiment_record *r, struct buffer *out
     buffer_append_c_string(out, "<h1>redis-lab experiment</h1>\n<p class=\"verdict\">");
     append_text(out, verdict.bytes);
     buffer_append_c_string(out, "</p>\n<p class=\"soft\">");
-    for (unsigned i = 0; i < 2 && r->servers[i]; i++) {
+    for (unsigned i = 0; i < r->server_count; i++) {
         append_text(out, r->servers[i]);
         buffer_append_c_string(out, ", ");
         append_text(out, r->versions[i]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The options --set, --grid, --profile and --against as arms.
+ * The options --set, --grid, --profile, --start and --against as arms.
  *
  * Invariant: an arm's `values` has a place for each option that the plan may have, because later
  * arms add options; the arm owns the texts.
@@ -59,6 +59,12 @@ static struct experiment_arm *add_plan_arm(struct experiment_plan *plan) {
     *arm = (struct experiment_arm){
         .values = memory_zalloc(EXPERIMENT_KNOBS_MAX * sizeof(*arm->values), MEMORY_OTHER)};
     return arm;
+}
+
+/* A label of a text that may have any bytes. */
+static char *make_text_label(struct slice text) {
+    char shown[LABEL_CHARS];
+    return memory_strdup(string_show(text, shown, sizeof(shown)), MEMORY_OTHER);
 }
 
 static void set_arm_value(struct experiment_arm *arm, unsigned knob, const char *value) {
@@ -224,20 +230,43 @@ static bool add_profiles(struct experiment_plan *plan, const struct experiment_o
 
 /* --- the plan --------------------------------------------------------------------------------- */
 
+/* Several servers to start: an arm for each, whose label is its command. */
+static bool add_starts(struct experiment_plan *plan, const struct experiment_options *options) {
+    for (unsigned i = 0; i < options->start_count; i++) {
+        struct experiment_arm *arm = add_plan_arm(plan);
+        if (!arm) return false;
+        if (options->start_count > 1) arm->label = make_text_label(slice_of(options->starts[i]));
+    }
+    return true;
+}
+
+/* Says which server each arm is measured on. */
+static void assign_servers(struct experiment_plan *plan, bool starts) {
+    plan->server_count = starts ? 0 : 1;
+    for (unsigned i = 0; i < plan->arm_count; i++) {
+        struct experiment_arm *arm = &plan->arms[i];
+        arm->is_started = starts && !arm->is_other;
+        arm->server = arm->is_started || arm->is_other ? plan->server_count++ : 0;
+    }
+}
+
 bool experiment_plan_init(struct experiment_plan *plan, const struct experiment_options *options,
                           char *reason, size_t reason_size) {
     *plan = (struct experiment_plan){0};
     bool good = options->profile_count ? add_profiles(plan, options, reason, reason_size)
                 : options->set_count   ? add_sets(plan, options, reason, reason_size)
+                : options->start_count ? add_starts(plan, options)
                                        : add_plan_arm(plan) != NULL;
-    if (!good || !options->against) return good;
-    struct experiment_arm *arm = add_plan_arm(plan);
-    if (!arm)
-        return refuse_plan(reason, reason_size, "more than %d combinations to try",
-                           EXPERIMENT_ARMS_MAX);
-    arm->is_other = true;
-    arm->label = memory_strdup(options->against, MEMORY_OTHER);
-    return true;
+    if (good && options->against) {
+        struct experiment_arm *arm = add_plan_arm(plan);
+        if (!arm)
+            return refuse_plan(reason, reason_size, "more than %d combinations to try",
+                               EXPERIMENT_ARMS_MAX);
+        arm->is_other = true;
+        arm->label = make_text_label(slice_of(options->against));
+    }
+    assign_servers(plan, options->start_count > 0);
+    return good;
 }
 
 static void free_plan_arm(struct experiment_plan *plan, struct experiment_arm *arm) {
@@ -259,17 +288,23 @@ static char *make_label(const struct experiment_plan *plan, const struct experim
                         const char *const *old) {
     struct buffer text = {.class = MEMORY_OTHER};
     for (unsigned i = 0; i < plan->knob_count; i++) {
-        const char *value = plan->knob_count == 1 && !arm->values[i] ? old[i] : arm->values[i];
+        const char *value = arm->values[i];
+        if (!value && plan->knob_count == 1) value = old[i];
         if (!value) continue;
         if (text.length) buffer_append_c_string(&text, ", ");
         if (plan->knob_count > 1) buffer_printf(&text, "%s=", plan->knobs[i]);
         buffer_append_c_string(&text, *value ? value : "\"\"");
     }
-    if (!text.length) buffer_append_c_string(&text, "as it is");
-    char shown[LABEL_CHARS];
-    string_show(buffer_slice(&text), shown, sizeof(shown));
+    if (!text.length) buffer_append_c_string(&text, arm->is_started ? "as started" : "as it is");
+    char *label = make_text_label(buffer_slice(&text));
     buffer_free(&text);
-    return memory_strdup(shown, MEMORY_OTHER);
+    return label;
+}
+
+void experiment_plan_name_started(struct experiment_plan *plan, const char *first) {
+    for (unsigned i = 0; i < plan->arm_count; i++)
+        if (!plan->arms[i].label) plan->arms[i].label = make_label(plan, &plan->arms[i], &first);
+    plan->reference = 0;
 }
 
 void experiment_plan_compare_old(struct experiment_plan *plan, const char *const *old,

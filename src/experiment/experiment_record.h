@@ -37,7 +37,8 @@ struct experiment_record {
     uint64_t seed;
     double block_s, settle_s;
     int64_t began_wall_msec;
-    const char *servers[2], *versions[2]; /* the second one is NULL without --against */
+    unsigned server_count;
+    const char *servers[EXPERIMENT_ARMS_MAX], *versions[EXPERIMENT_ARMS_MAX];
     struct experiment_block *blocks;
     unsigned block_count, block_room;
     struct experiment_sample *samples;

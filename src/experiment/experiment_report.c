@@ -285,7 +285,7 @@ void experiment_report_json(const struct experiment_record *r, struct buffer *ou
                   r->rounds && experiment_record_figure_differs(r, r->goal) ? "true" : "false");
     append_json_text(out, verdict.bytes);
     buffer_append_c_string(out, ",\"servers\":[");
-    for (unsigned i = 0; i < 2 && r->servers[i]; i++) {
+    for (unsigned i = 0; i < r->server_count; i++) {
         buffer_append_c_string(out, i ? ",{\"address\":" : "{\"address\":");
         append_json_text(out, r->servers[i]);
         buffer_append_c_string(out, ",\"version\":");

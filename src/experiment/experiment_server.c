@@ -195,6 +195,17 @@ void experiment_server_rest(struct experiment_server *s) {
     loop_timer_stop(s->control.loop, &s->probe_timer);
 }
 
+static bool info_says(const struct experiment_server *s, const char *field) {
+    struct slice value;
+    return figures_find(buffer_slice(&s->info), field, &value) && slice_equal(value, SLICE("1"));
+}
+
+bool experiment_server_look(struct experiment_server *s, bool *saves) {
+    if (!read_now(s)) return false;
+    *saves = info_says(s, "rdb_bgsave_in_progress") || info_says(s, "aof_rewrite_in_progress");
+    return true;
+}
+
 bool experiment_server_begin(struct experiment_server *s) {
     await_reading(s);
     s->is_first = true;

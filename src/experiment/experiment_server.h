@@ -51,6 +51,9 @@ const char *experiment_server_failure(const struct experiment_server *server);
  * experiment_server_rest. */
 void experiment_server_observe(struct experiment_server *server);
 void experiment_server_rest(struct experiment_server *server);
+/* Reads INFO now, and says whether a save or a rewrite of the log is under way. False where the
+ * server is lost. */
+MUST_USE bool experiment_server_look(struct experiment_server *server, bool *saves);
 /* Begins a block with a reading, and waits for it. False where the server is lost. */
 MUST_USE bool experiment_server_begin(struct experiment_server *server);
 /* Ends the block with a reading and fills in its figures. False where the server is lost. */

@@ -73,6 +73,8 @@ start_server {} {
             eviction-tenac=1,2 "*no option eviction-tenac; it has maxmemory-eviction-tenacity"
             hz=5,abc "the server refuses CONFIG SET hz abc: *"
             maxmemory-policy=noeviction,never "the server refuses CONFIG SET *"
+            maxmemory-samples=5,0 "the server refuses CONFIG SET maxmemory-samples 0: *"
+            maxclients=100,-1 "the server refuses CONFIG SET maxclients -1: *"
             databases=1,2 "databases can only be set when a server starts: --start *"
             h*=1,2 "the server has no option h*"
         } {
@@ -274,6 +276,29 @@ start_server {} {
         assert_equal 10 [config_get hz]
     }
 
+    test {A load that cannot be kept up with is said} {
+        set result [experiment $lab --set hz=11,12 --block 1 --settle 0 --rounds 1 -r 10 \
+            --rate 10000000 -t get]
+        assert_equal 1 [dict get $result status]
+        assert_match "*10 s after a block its load is not answered but for * requests a second:\
+            the server stalls, or --rate is more than the server or this machine can do; the old\
+            values are back\n" [dict get $result err]
+        assert_equal 10 [config_get hz]
+    }
+
+    test {A block waits for the end of a save that the block before has begun} {
+        r config set rdb-key-save-delay 2000
+        r select 0
+        r debug populate 1000 saved
+        set result [experiment $lab --set hz=11,12 --block 1 --settle 0 --rounds 2 \
+            --each-block BGSAVE]
+        r config set rdb-key-save-delay 0
+        r flushall
+        r select 9
+        assert_equal "0 {}" [list [dict get $result status] [regexp -inline {experiment:.*} \
+            [dict get $result err]]]
+    } {} {needs:debug}
+
     test {A command for each block is sent, and its refusal ends the experiment} {
         set result [experiment $lab --set hz=11,12 --block 1 --settle 0 --rounds 1 \
             --each-block "INCR {lab key}"]
@@ -287,6 +312,107 @@ start_server {} {
         r select 9
         assert_equal 10 [config_get hz]
     }
+}
+
+start_server {overrides {rename-command {CONFIG ""}}} {
+    test {A server without CONFIG is told so} {
+        set result [experiment $lab --set hz=5,10]
+        assert_equal 1 [dict get $result status]
+        assert_match "redis-lab experiment: the server refuses CONFIG GET hz: ERR unknown command*" \
+            [dict get $result err]
+    }
+}
+
+# The servers that an experiment has started, by the folder that each works in.
+proc started_servers {folder} {
+    set seen {}
+    foreach path [glob -nocomplain /proc/\[0-9\]*] {
+        if {![catch {file readlink $path/cwd} cwd] && [string match $folder/redis-lab-* $cwd]} {
+            lappend seen [file tail $path]
+        }
+    }
+    return $seen
+}
+
+# The server's program with what makes it start anywhere, as --start wants it.
+set start "$::options(server) --save '' --appendonly no"
+
+test {Options that only a start can set are tried on servers that the tool starts} {
+    set folder [tmpfile folder]
+    file mkdir $folder
+    set ::env(TMPDIR) $folder
+    set result [run_program [list $lab experiment --start $start --set databases=4,8 --rate 200 \
+        --block 1 --settle 0 --rounds 1 --json -r 10 -t set]]
+    assert_equal 0 [dict get $result status]
+    assert_match "*\"label\":\"4\",\"as_it_was\":false,*\"label\":\"8\",*" [dict get $result out]
+    # The load is that of the block's own server.
+    set seen [regexp -all -inline {"values":\{[^\}]*"requests_per_sec":([\d.]+)} \
+        [dict get $result out]]
+    assert_equal 4 [llength $seen]
+    assert_equal {} [glob -nocomplain $folder/*]
+}
+
+test {Two programs are started and compared, beside one that runs} {
+    start_server {} {
+        set result [run_program [list $lab experiment --start $start --start "$start --hz 20" \
+            --against 127.0.0.1:[srv port] --rate 200 --block 1 --settle 0 --rounds 1 --json PING]]
+        assert_equal 0 [dict get $result status]
+        assert_equal 3 [regexp -all {"label":} [dict get $result out]]
+        assert_match "*127.0.0.1:[srv port]*" [dict get $result err]
+    }
+}
+
+test {A server that does not start is quoted, and leaves nothing behind} {
+    foreach {command set why} {
+        /no/such/program hz=1,2 "status 127: /no/such/program: No such file or directory"
+        /bin/true hz=1,2 "status 0"
+        start nosuch=1,2 "status 1: *nosuch*"
+        start io-threads=1,999999 "status 1: *io-threads*"
+    } {
+        if {$command eq "start"} {
+            set command $start
+        }
+        set result [run_program [list $lab experiment --start $command --set $set --rate 1 PING]]
+        assert_equal 1 [dict get $result status]
+        assert_match "redis-lab experiment: *: the server that was started has ended, $why\n" \
+            [dict get $result err]
+        assert_equal {} [glob -nocomplain $folder/*]
+    }
+    set result [run_program [list $lab experiment --start "a 'b" --set hz=1,2 --rate 1 PING]]
+    assert_match "*--start: no command: a 'b\n" [dict get $result err]
+    assert_equal {} [glob -nocomplain $folder/*]
+}
+
+foreach {signal status} {INT 130 KILL SIGKILL} {
+    test "SIG$signal ends the servers that were started, and removes their folder" {
+        set channel [open |[list $lab experiment --start $start --set databases=4,8 --rate 100 \
+            --rounds 1000 PING 2>@1] r]
+        wait_for_condition 400 25 {[llength [started_servers $folder]] == 2} else {
+            fail "no servers are started"
+        }
+        gets $channel
+        exec kill -$signal [pid $channel]
+        lassign [experiment_end $channel] ended text
+        assert_equal $status $ended
+        wait_for_condition 400 25 {[started_servers $folder] eq {} &&
+            [glob -nocomplain $folder/*] eq {}} else { fail "something is left" }
+    }
+}
+
+test {A server that was started and ends by itself ends the experiment} {
+    set channel [open |[list $lab experiment --start $start --set databases=4,8 --rate 100 \
+        --rounds 1000 PING 2>@1] r]
+    wait_for_condition 400 25 {[llength [started_servers $folder]] == 2} else {
+        fail "no servers are started"
+    }
+    gets $channel
+    exec kill -KILL [lindex [started_servers $folder] 0]
+    lassign [experiment_end $channel] status text
+    assert_equal 1 $status
+    assert_match "*a signal has ended the server that was started, Killed*" $text
+    assert_equal {} [started_servers $folder]
+    unset ::env(TMPDIR)
+    file delete -force $folder
 }
 
 start_server {overrides {requirepass secret}} {

@@ -94,6 +94,34 @@ static void test_profiles(void **state) {
     experiment_plan_free(&plan);
 }
 
+/* The labels and servers of a line's arms, where the tool starts servers. */
+static const char *started_of(const char *line, const char *first) {
+    int used = 0;
+    assert_true(read_line(line));
+    assert_true(experiment_plan_init(&plan, &options, reason, sizeof(reason)));
+    experiment_plan_name_started(&plan, first);
+    assert_int_equal(plan.reference, 0);
+    out[0] = '\0';
+    for (unsigned i = 0; i < plan.arm_count; i++)
+        used += snprintf(out + used, sizeof(out) - (size_t)used, "%s%s %u%s", i ? " | " : "",
+                         plan.arms[i].label, plan.arms[i].server,
+                         plan.arms[i].is_started ? "" : " runs");
+    assert_int_equal(plan.server_count, plan.arms[plan.arm_count - 1].server + 1);
+    experiment_plan_free(&plan);
+    return out;
+}
+
+static void test_started(void **state) {
+    assert_string_equal(started_of("--start s --set x=1,4 --rate 1 PING", NULL), "1 0 | 4 1");
+    assert_string_equal(started_of("--start s --set x=4 --rate 1 PING", "1"), "1 0 | 4 1");
+    assert_string_equal(started_of("--start s --set x=4 --set y=2 --rate 1 PING", NULL),
+                        "as started 0 | x=4 1 | y=2 2");
+    assert_string_equal(started_of("--start one --start two --rate 1 -t get", NULL),
+                        "one 0 | two 1");
+    assert_string_equal(started_of("--start one --against h:1 --rate 1 -t get", NULL),
+                        "as started 0 | h:1 1 runs");
+}
+
 static void refused(const char *line, const char *why) {
     if (read_line(line)) {
         assert_false(experiment_plan_init(&plan, &options, reason, sizeof(reason)));
@@ -113,6 +141,13 @@ static void test_refused(void **state) {
     refused("--set hz=1 --rate 1", "--rate wants either -t or a command");
     refused("--set hz=1 --rate 1 -t get PING", "--rate wants either -t or a command");
     refused("--set hz=1 -t get", "-t wants --rate");
+    refused("--start s --set hz=1,2", "--start wants --rate: nobody else sends a load");
+    refused("--start s --rate 1 PING",
+            "nothing to compare with --start: --set, --profile, --against or a second --start");
+    refused("--start s --start t --set hz=1,2 --rate 1 PING",
+            "several --start exclude --set and --profile");
+    refused("--start s -p 7000 --set hz=1,2 --rate 1 PING",
+            "--start chooses the address itself: no -h, -p, -s, -u or --tls");
     refused("--block 0", "--block wants a number from 1 to 300, with decimals or without");
     refused("--set a=1,2,3,4,5,6,7 --set b=1,2,3,4,5,6,7 --grid",
             "more than 32 combinations to try");
@@ -145,7 +180,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_option), cmocka_unit_test(test_several_options),
         cmocka_unit_test(test_profiles),   cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_order),      cmocka_unit_test(test_started),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

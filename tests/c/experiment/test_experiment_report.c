@@ -23,6 +23,7 @@ static void measure(unsigned rounds, unsigned extra_blocks) {
     plan.arms[0].is_old = true;
     record = (struct experiment_record){.plan = &plan, .seed = 3};
     record.goal = (unsigned)experiment_figure_find("p99", 3, false);
+    record.server_count = 1;
     record.servers[0] = "127.0.0.1:7000";
     record.versions[0] = "Evenkeel 1";
     random_seed(5);

@@ -22,6 +22,8 @@
 #define WORK_MAX UINT64_C(1500000000)
 /* Sums of the same differences in another order differ by rounding. */
 #define ROUNDING 1e-9
+/* Times the median over the rounds: of normal noise, the farthest sixth is shrunk. */
+#define DISTANCE_MOST 2
 /* Fewer rounds than this have no standard error worth the name. */
 #define ROUNDS_LEAST 3
 
@@ -41,8 +43,26 @@ static const double *figure_row(const double *values, const struct experiment_fi
     return values + ((size_t)figure * f->rounds + round) * f->arms;
 }
 
-/* Takes logarithms of a figure where all of its values allow that, and makes a round unknown as a
- * whole where an arm's value is. */
+/* Replaces the values of a figure by their distances from the median of their round. A round whose
+ * greatest distance is far above that of the other rounds is shrunk as a whole. */
+static void shrink_rounds(const struct experiment_figures *f, double *values) {
+    double *greatest = memory_alloc(f->rounds * sizeof(double), MEMORY_OTHER), *row = values;
+    for (unsigned round = 0; round < f->rounds; round++, row += f->arms) {
+        double middle = experiment_spread_of(row, f->arms, 1).median;
+        greatest[round] = isnan(middle) ? NAN : 0;
+        for (unsigned arm = 0; arm < f->arms; arm++) {
+            row[arm] -= middle;
+            if (fabs(row[arm]) > greatest[round]) greatest[round] = fabs(row[arm]);
+        }
+    }
+    double most = DISTANCE_MOST * experiment_spread_of(greatest, f->rounds, 1).median;
+    for (unsigned i = 0; i < f->rounds * f->arms && most > 0; i++)
+        if (greatest[i / f->arms] > most) values[i] *= most / greatest[i / f->arms];
+    memory_free(greatest, MEMORY_OTHER);
+}
+
+/* Takes logarithms of a figure where all of its values allow that, makes a round unknown as a whole
+ * where an arm's value is, and shrinks rounds. */
 static void prepare_figure(struct comparison *c, unsigned place) {
     const struct experiment_figures *f = c->f;
     unsigned figure = c->chosen[place];
@@ -58,6 +78,7 @@ static void prepare_figure(struct comparison *c, unsigned place) {
         for (unsigned arm = 0; arm < f->arms; arm++)
             to[arm] = !whole ? NAN : logs ? log(from[arm]) : from[arm];
     }
+    shrink_rounds(f, c->values + (size_t)place * f->rounds * f->arms);
 }
 
 /* The statistic of a pair of places under the present permutation; `figure` counts the chosen ones.

@@ -12,6 +12,11 @@
  * The statistic of a pair is that of Student's paired test: the mean of the differences within
  * rounds, by its standard error. Figures that are always above 0 and are no shares are compared by
  * their logarithms, so that a latency's rare great values do not drown all others.
+ *
+ * A machine that is busy for a moment spoils the round in which that happens. So that one such
+ * round does not hide a difference that all others show, a round whose values lie far farther apart
+ * than those of the other rounds counts less. How far apart they lie does not change when the arms
+ * are permuted, so the test stays exact.
  */
 #ifndef EVENKEEL_EXPERIMENT_EXPERIMENT_STATISTICS_H
 #define EVENKEEL_EXPERIMENT_EXPERIMENT_STATISTICS_H

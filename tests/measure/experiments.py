@@ -112,9 +112,9 @@ def main():
     parser.add_argument('--only', default=','.join(STAGES))
     parser.add_argument('--runs', type=int, default=20)
     parser.add_argument('--self-runs', type=int, default=50)
-    parser.add_argument('--block', type=float, default=2)
-    parser.add_argument('--settle', type=float, default=0.5)
-    parser.add_argument('--rounds', type=int, default=10)
+    parser.add_argument('--block', type=float, default=1)
+    parser.add_argument('--settle', type=float, default=0.3)
+    parser.add_argument('--rounds', type=int, default=20)
     args = parser.parse_args()
     missed = 0
     for name in args.only.split(','):

@@ -12,7 +12,7 @@
 #include "base/seed.h"
 
 #define ARMS_MAX 4
-#define ROUNDS_MAX 16
+#define ROUNDS_MAX 20
 #define FIGURES_HERE 6
 
 static double values[FIGURES_HERE * ROUNDS_MAX * ARMS_MAX];
@@ -83,6 +83,20 @@ static void test_a_difference_is_found(void **state) {
     }
 }
 
+static void test_a_spoilt_round_hides_nothing(void **state) {
+    const struct experiment_figures f = {20, 2, values, shares};
+    for (unsigned figure = 0; figure < 3; figure += 2) { /* one by logarithms, and a share */
+        random_seed(3);
+        for (unsigned round = 0; round < 20; round++) {
+            *value_at(&f, figure, round, 0) = 1 + random_double() / 4;
+            *value_at(&f, figure, round, 1) = 3 + random_double() / 4;
+        }
+        *value_at(&f, figure, 11, 0) = 90;
+        experiment_compare(&f, &chosen[figure], 1, 1, p);
+        assert_true(p[figure * 4 + 1] <= EXPERIMENT_LIMIT_P);
+    }
+}
+
 static void test_two_arms_try_all_permutations(void **state) {
     const struct experiment_figures f = {9, 2, values, shares};
     for (unsigned round = 0; round < 9; round++) {
@@ -132,6 +146,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equal_arms),
         cmocka_unit_test(test_a_difference_is_found),
+        cmocka_unit_test(test_a_spoilt_round_hides_nothing),
         cmocka_unit_test(test_two_arms_try_all_permutations),
         cmocka_unit_test(test_nothing_known),
         cmocka_unit_test(test_order_statistics),

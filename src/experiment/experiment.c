@@ -17,8 +17,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
-#include <stdatomic.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -33,7 +31,7 @@
 #include "experiment/experiment_report.h"
 #include "experiment/experiment_starter.h"
 #include "experiment/experiment_traffic.h"
-#include "io/signals.h"
+#include "tools/tool_end.h"
 #include "tools/tool_watcher.h"
 
 static struct experiment_options options;
@@ -48,7 +46,6 @@ static struct experiment_traffic *traffic[EXPERIMENT_ARMS_MAX];
 static struct experiment_load *load;
 static struct experiment_record record;
 static struct loop *loop;
-static atomic_int hung_up; /* SIGHUP has come */
 static char failure[TOOL_REASON_CHARS];
 
 static int complain_about(int status) {
@@ -58,26 +55,7 @@ static int complain_about(int status) {
 
 /* --- signals ---------------------------------------------------------------------------------- */
 
-static void note_hangup(int sig) {
-    atomic_store(&hung_up, sig);
-    loop_wake(loop);
-}
-
-static int ending_signal(void) {
-    int sig = signals_shutdown_requested();
-    return sig ? sig : atomic_load(&hung_up);
-}
-
-static bool is_interrupted(void) { return ending_signal() != 0; }
-
-/* SIGINT, SIGTERM and SIGHUP end the experiment; SIGHUP does not where nohup has made the process
- * ignore it. */
-static void listen_for_end(void) {
-    struct sigaction before, hangup = {.sa_handler = note_hangup};
-    ASSERT(sigaction(SIGHUP, NULL, &before) == 0);
-    signals_setup(loop);
-    if (before.sa_handler != SIG_IGN) ASSERT(sigaction(SIGHUP, &hangup, NULL) == 0);
-}
+static bool is_interrupted(void) { return tool_end_signal() != 0; }
 
 /* --- what is asked for ------------------------------------------------------------------------ */
 
@@ -194,7 +172,7 @@ static bool fork_guard(void) {
 /* Reaches the servers, checks the plan, and hands the old values to the watcher. */
 static bool prepare_servers(void) {
     loop = loop_create();
-    listen_for_end();
+    tool_end_listen(loop);
     if (options.start_count && !start_servers()) return false;
     for (unsigned i = 0; i < plan.server_count; i++)
         if (!open_server(i)) return false;
@@ -315,7 +293,7 @@ static int exit_status_of(enum experiment_outcome outcome) {
     switch (outcome) {
     case EXPERIMENT_COMPLETE: return EXPERIMENT_EXIT_GOOD;
     case EXPERIMENT_STOPPED: return EXPERIMENT_EXIT_STOPPED;
-    case EXPERIMENT_INTERRUPTED: return EXPERIMENT_EXIT_SIGNAL + ending_signal();
+    case EXPERIMENT_INTERRUPTED: return EXPERIMENT_EXIT_SIGNAL + tool_end_signal();
     case EXPERIMENT_FAILED: return EXPERIMENT_EXIT_FAILED;
     }
     return EXPERIMENT_EXIT_FAILED;
@@ -357,7 +335,7 @@ static void close_experiment(void) {
     experiment_check_free(&check);
     experiment_plan_free(&plan);
     if (!loop) return;
-    signals_setup(NULL);
+    tool_end_forget_loop();
     loop_free(loop);
 }
 

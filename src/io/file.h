@@ -27,12 +27,12 @@ struct iovec;
 
 /* Writes all bytes, however often it is interrupted. False with errno set where that fails: only
  * the first `*written` bytes (`written` may be NULL) have been written. */
-FOR_TESTS MUST_USE bool file_write(int fd, struct slice bytes, size_t *written);
+MUST_USE bool file_write(int fd, struct slice bytes, size_t *written);
 /* Writes all bytes of several pieces; false with errno set, and `*written` as for file_write. The
  * pieces are changed: after a failure they hold the rest. */
 MUST_USE bool file_write_pieces(int fd, struct iovec *pieces, int count, size_t *written);
 /* Reads up to `length` bytes, less only where the file ends. -1 with errno set. */
-FOR_TESTS MUST_USE ssize_t file_read_some(int fd, void *bytes, size_t length);
+MUST_USE ssize_t file_read_some(int fd, void *bytes, size_t length);
 /* Reads up to `length` bytes from `offset` on, less only where the file ends; does not move the
  * descriptor's offset. -1 with errno set. */
 MUST_USE ssize_t file_read_at(int fd, void *bytes, size_t length, off_t offset);

@@ -7,15 +7,19 @@
 #include "base/version.h"
 #include "experiment/experiment.h"
 #include "lab/watch.h"
+#include "replay/record.h"
 
 static const char usage[] =
     "Usage: redis-lab watch [option ...]\n"
     "       redis-lab experiment [option ...]\n"
+    "       redis-lab record [option ...] --out file\n"
     "\n"
     "  watch          the knobs of a running server and the figures they move\n"
     "                 (redis-lab watch --help lists its options)\n"
     "  experiment     which value of an option is best for a load: values are tried in turn\n"
     "                 (redis-lab experiment --help lists its options)\n"
+    "  record         a sample of a server's requests, without values, to a file\n"
+    "                 (redis-lab record --help lists its options)\n"
     "  -v, --version  print the version\n"
     "  -h, --help     print this\n"
     "\n"
@@ -24,6 +28,7 @@ static const char usage[] =
 int main(int argc, char **argv) {
     if (argc >= 2 && !strcmp(argv[1], "watch")) return watch_run(argc - 2, argv + 2);
     if (argc >= 2 && !strcmp(argv[1], "experiment")) return experiment_run(argc - 2, argv + 2);
+    if (argc >= 2 && !strcmp(argv[1], "record")) return record_run(argc - 2, argv + 2);
     if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
         return fputs(usage, stdout) < 0;
     }

@@ -13,10 +13,11 @@
 #include "tools/tool_connection.h"
 #include "tools/tool_greeting.h"
 
-/* INFO has some ten KiB, and CONFIG GET * some hundred pairs. A server that sends much more is no
- * Redis server. */
+/* The largest answers are those of TRACE READ, whose texts are bounded by 1 MB; each of their
+ * arguments takes 8 bytes at least and at most 5 nodes for 24 bytes. A server that sends much more
+ * is no Redis server. */
 #define ANSWER_BYTES_MAX ((size_t)4 * 1024 * 1024)
-#define ANSWER_NODES_MAX 16384
+#define ANSWER_NODES_MAX (1 << 19)
 /* Unanswered requests: PINGs of the probe while the server stalls, and a few questions. */
 #define ASKED_MAX 8192
 /* For a slow name lookup and a distant server; and for a server that runs a long command. */

@@ -8,11 +8,13 @@
 #include "experiment/experiment.h"
 #include "lab/watch.h"
 #include "replay/record.h"
+#include "replay/replay.h"
 
 static const char usage[] =
     "Usage: redis-lab watch [option ...]\n"
     "       redis-lab experiment [option ...]\n"
     "       redis-lab record [option ...] --out file\n"
+    "       redis-lab replay file [option ...]\n"
     "\n"
     "  watch          the knobs of a running server and the figures they move\n"
     "                 (redis-lab watch --help lists its options)\n"
@@ -20,6 +22,8 @@ static const char usage[] =
     "                 (redis-lab experiment --help lists its options)\n"
     "  record         a sample of a server's requests, without values, to a file\n"
     "                 (redis-lab record --help lists its options)\n"
+    "  replay         a recorded trace as the load of a server\n"
+    "                 (redis-lab replay --help lists its options)\n"
     "  -v, --version  print the version\n"
     "  -h, --help     print this\n"
     "\n"
@@ -29,6 +33,7 @@ int main(int argc, char **argv) {
     if (argc >= 2 && !strcmp(argv[1], "watch")) return watch_run(argc - 2, argv + 2);
     if (argc >= 2 && !strcmp(argv[1], "experiment")) return experiment_run(argc - 2, argv + 2);
     if (argc >= 2 && !strcmp(argv[1], "record")) return record_run(argc - 2, argv + 2);
+    if (argc >= 2 && !strcmp(argv[1], "replay")) return replay_run(argc - 2, argv + 2);
     if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
         return fputs(usage, stdout) < 0;
     }

@@ -96,7 +96,7 @@ struct load_stream {
 /* Sends a further batch on the connection of an answer, behind what is under way there. To be
  * called only by sink.answered, with its answer. The batch does not count against the stream's
  * `requests`. Does nothing where the connection has ended. */
-FOR_TESTS void load_follow(const struct load_answer *answer, const struct load_batch *batch);
+void load_follow(const struct load_answer *answer, const struct load_batch *batch);
 
 struct load_progress {
     bool began;        /* all connections are open and the load has begun */

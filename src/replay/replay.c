@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The sequence of a replay.
+ *
+ *     options | the whole file is read once | server reached and asked | preload | replay | report
+ *
+ * Invariant: nothing is sent to the server but questions before the whole file was found sound.
+ */
+#include "replay/replay.h"
+
+#include <inttypes.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "io/loop.h"
+#include "peer/peer_tls.h"
+#include "replay/replay_info.h"
+#include "replay/replay_load.h"
+#include "replay/replay_options.h"
+#include "replay/replay_report.h"
+#include "tools/tool_end.h"
+#include "tools/tool_link.h"
+
+/* Of a server that does not tell what a string takes. */
+#define OVERHEAD_BYTES_USUAL 48
+#define TRIED_BYTES 1000
+#define TRIED_NAME "redis-lab-replay:"
+#define TRIED_CHANCE_CHARS 16
+
+static struct replay_options options;
+static struct replay_scan scan;
+static struct replay_settings settings;
+static struct replay_result result;
+static struct tool_link control;
+static struct loop *loop;
+static char failure[TOOL_REASON_CHARS];
+
+static int complain_about(int status) {
+    fprintf(stderr, "redis-lab replay: %s\n", failure);
+    return status;
+}
+
+/* Asks, and leaves the first text of the answer in `answer`. False where the server is lost. */
+static bool ask_server(struct tool_answer *answer, const struct slice *words, size_t count) {
+    if (tool_link_ask(&control, answer, words, count)) return true;
+    snprintf(failure, sizeof(failure), "the server is lost: %.300s", control.reason);
+    return false;
+}
+
+/* Learns how many bytes a string takes besides the lengths of key and value: a key of a random name
+ * is created and deleted. Where that is refused the usual number stays. */
+static bool learn_overhead(void) {
+    char name[sizeof(TRIED_NAME) + TRIED_CHANCE_CHARS] = TRIED_NAME, value[TRIED_BYTES];
+    struct tool_answer answer;
+    random_hex(name + sizeof(TRIED_NAME) - 1, TRIED_CHANCE_CHARS);
+    struct slice key = {name, sizeof(name) - 1};
+    memset(value, 'x', sizeof(value));
+    struct slice set[] = {SLICE("SET"), key, {value, sizeof(value)}, SLICE("PX"), SLICE("60000")};
+    struct slice usage[] = {SLICE("MEMORY"), SLICE("USAGE"), key}, del[] = {SLICE("DEL"), key};
+    tool_answer_init(&answer);
+    settings.overhead_bytes = OVERHEAD_BYTES_USUAL;
+    bool good = ask_server(&answer, set, 3 + 2) && ask_server(&answer, usage, 3);
+    if (good && !answer.refused && answer.count) {
+        int64_t bytes = strtoll(tool_answer_text(&answer, 0), NULL, 10);
+        bytes -= TRIED_BYTES + (int64_t)key.length;
+        if (bytes >= 0 && bytes < TRIED_BYTES) settings.overhead_bytes = bytes;
+    }
+    good = good && ask_server(&answer, del, 2);
+    tool_answer_free(&answer);
+    return good;
+}
+
+static bool read_counts(struct replay_server_counts *counts) {
+    struct tool_answer info;
+    struct slice words[] = {SLICE("INFO"), SLICE("stats")};
+    tool_answer_init(&info);
+    bool good = ask_server(&info, words, 2);
+    const char *text = good && !info.refused && info.count ? tool_answer_text(&info, 0) : "";
+    *counts = (struct replay_server_counts){
+        replay_info_number(text, "keyspace_hits"), replay_info_number(text, "keyspace_misses"),
+        replay_info_number(text, "evicted_keys"), replay_info_number(text, "expired_keys")};
+    tool_answer_free(&info);
+    return good;
+}
+
+/* The difference of two readings; -1 where it is unknown, or the counter was reset meanwhile. */
+static int64_t difference(int64_t before, int64_t after) {
+    return before < 0 || after < before ? -1 : after - before;
+}
+
+static bool reach_server(void) {
+    loop = loop_create();
+    tool_end_listen(loop);
+    if (!tool_link_open(&control, loop, &options.connection, false, "redis-lab-replay")) {
+        snprintf(failure, sizeof(failure), "%s", control.reason);
+        return false;
+    }
+    bool needs_overhead = options.preload || options.fill;
+    return !needs_overhead || learn_overhead();
+}
+
+static bool print_report(const struct replay_report *report) {
+    struct buffer text = {.class = MEMORY_OTHER};
+    if (options.json) {
+        replay_report_json(report, &text);
+    } else {
+        replay_report_table(report, &text);
+    }
+    bool good = fwrite(text.bytes, 1, text.length, stdout) == text.length && !fflush(stdout);
+    buffer_free(&text);
+    if (!good) snprintf(failure, sizeof(failure), "standard output cannot be written");
+    return good;
+}
+
+/* Preloads, replays and reports. Returns an exit status. */
+static int replay_trace(void) {
+    struct replay_server_counts before, after;
+    struct replay_report report = {.settings = &settings, .result = &result};
+    char why[TRACE_FILE_REASON_CHARS];
+    bool good = !options.preload || replay_load_preload(&settings, &report.preloaded, why);
+    if (good && tool_end_signal()) return REPLAY_EXIT_SIGNAL + tool_end_signal();
+    if (good && !read_counts(&before)) return complain_about(REPLAY_EXIT_FAILED);
+    good = good && replay_load_run(&settings, &result, why);
+    if (!good) {
+        snprintf(failure, sizeof(failure), "%s", why);
+        return complain_about(REPLAY_EXIT_FAILED);
+    }
+    int status = REPLAY_EXIT_GOOD;
+    report.counts = (struct replay_server_counts){-1, -1, -1, -1};
+    if (result.server_is_gone || !read_counts(&after)) {
+        snprintf(failure, sizeof(failure), "the server is gone: the trace was not sent to its end");
+        status = complain_about(REPLAY_EXIT_FAILED);
+    } else {
+        report.counts = (struct replay_server_counts){
+            difference(before.hits, after.hits), difference(before.misses, after.misses),
+            difference(before.evicted, after.evicted), difference(before.expired, after.expired)};
+    }
+    if (!print_report(&report)) return complain_about(REPLAY_EXIT_FAILED);
+    return tool_end_signal() ? REPLAY_EXIT_SIGNAL + tool_end_signal() : status;
+}
+
+static void fill_settings(void) {
+    settings = (struct replay_settings){.path = options.file,
+                                        .scan = &scan,
+                                        .server = &options.connection,
+                                        .pace = options.pace,
+                                        .clients = (unsigned)options.clients,
+                                        .pipeline = (unsigned)options.pipeline,
+                                        .seconds = options.seconds,
+                                        .preloads = options.preload,
+                                        .fills = options.fill};
+}
+
+int replay_run(int count, char **words) {
+    char why[TRACE_FILE_REASON_CHARS], reason[TOOL_REASON_CHARS];
+    if (!replay_options_read(&options, count, words, reason)) {
+        snprintf(failure, sizeof(failure), "%.400s (--help lists the options)", reason);
+        return complain_about(REPLAY_EXIT_USAGE);
+    }
+    if (options.help) {
+        tool_options_print_help(&replay_tool_options, stdout);
+        return fflush(stdout) != 0;
+    }
+    if (!replay_scan_file(options.file, &scan, why)) {
+        snprintf(failure, sizeof(failure), "%s", why);
+        return complain_about(REPLAY_EXIT_FAILED);
+    }
+    if (!scan.verdicts[REPLAY_SENDS]) {
+        snprintf(failure, sizeof(failure), "the trace has no request that can be replayed");
+        return complain_about(REPLAY_EXIT_FAILED);
+    }
+    fill_settings();
+    int status = REPLAY_EXIT_FAILED;
+    if (peer_tls_open(&options.connection.tls, failure, sizeof(failure)) && reach_server()) {
+        status = replay_trace();
+    } else {
+        complain_about(status);
+    }
+    tool_link_close(&control);
+    if (loop) {
+        tool_end_forget_loop();
+        loop_free(loop);
+    }
+    return status;
+}

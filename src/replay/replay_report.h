@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The result of a replay as text.
+ */
+#ifndef EVENKEEL_REPLAY_REPLAY_REPORT_H
+#define EVENKEEL_REPLAY_REPLAY_REPORT_H
+#include "replay/replay_load.h"
+
+/* What INFO of the server counted while the trace was replayed, all clients' requests; -1 = the
+ * server does not tell. */
+struct replay_server_counts {
+    int64_t hits, misses, evicted, expired;
+};
+
+struct replay_report {
+    const struct replay_settings *settings;
+    const struct replay_result *result;
+    struct replay_server_counts counts;
+    uint64_t preloaded;
+};
+
+void replay_report_table(const struct replay_report *r, struct buffer *out);
+/* Appends one JSON object in one line, with a line end. */
+void replay_report_json(const struct replay_report *r, struct buffer *out);
+/* Appends what is to be known of a trace file before its figures are believed: where it comes from,
+ * whether it is cut, what is missing. Lines of text. */
+void replay_report_trace(const char *path, const struct replay_scan *scan, struct buffer *out);
+#endif

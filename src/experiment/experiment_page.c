@@ -5,7 +5,8 @@
  * not in it, and lines do not scale. So one page serves a wide screen and a telephone. Colours are
  * variables that follow the reader's preference for dark or light.
  *
- * Invariant: each text that came from a server, a file or the command line passes append_text.
+ * Invariant: each text that came from a server, a file or the command line passes
+ * tool_page_append_text.
  */
 #include "experiment/experiment_page.h"
 
@@ -14,42 +15,21 @@
 #include <time.h>
 
 #include "experiment/experiment_report.h"
+#include "tools/tool_page.h"
 
 /* More points than a screen has columns show nothing more. */
 #define POINTS_MAX 1500
-#define COLOURS 8
 /* The greatest by the least value from which on a latency's axis is logarithmic. */
 #define LOGARITHMIC_FROM 20
 #define CHART_HEIGHT 100 /* of the SVG's own units; its width is 1000 */
 
-static const char head[] =
-    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-    "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-    "<title>redis-lab experiment</title>\n<style>\n"
-    ":root{color-scheme:light dark;--back:#fff;--card:#f6f7f9;--ink:#1c2024;--soft:#5c6670;"
-    "--line:#d5dae0;--good:#1a7f4b;\n"
-    "--c0:#0b6bcb;--c1:#c2410c;--c2:#0f8a5f;--c3:#9333a8;--c4:#a16207;--c5:#be123c;--c6:#0e7490;"
-    "--c7:#4d5761}\n"
-    "@media(prefers-color-scheme:dark){:root{--back:#14171a;--card:#1d2125;--ink:#e6e9ec;"
-    "--soft:#9aa4ae;--line:#394149;--good:#4cc38a;\n"
-    "--c0:#5aa9f5;--c1:#f5905a;--c2:#3fc796;--c3:#cf8ae0;--c4:#d9b13c;--c5:#f4738f;--c6:#49bfd4;"
-    "--c7:#aab4be}}\n"
-    "*{box-sizing:border-box}\n"
-    "body{margin:0 auto;padding:20px 16px 48px;max-width:1120px;background:var(--back);"
-    "color:var(--ink);font:15px/1.5 system-ui,sans-serif}\n"
-    "h1{font-size:15px;font-weight:600;color:var(--soft);margin:0 0 4px}\n"
-    "h2{font-size:17px;margin:0}\n"
-    ".verdict{font-size:20px;line-height:1.4;font-weight:600;margin:0 0 8px;"
-    "overflow-wrap:anywhere}\n"
-    ".soft{color:var(--soft);margin:0 0 12px;overflow-wrap:anywhere}\n"
-    "section{background:var(--card);border:1px solid var(--line);border-radius:8px;"
-    "padding:14px 16px;margin:16px 0}\n"
+static const char head[] = TOOL_PAGE_BEGIN
+    "redis-lab experiment" TOOL_PAGE_STYLE
     ".arm{display:grid;grid-template-columns:minmax(90px,170px) 90px minmax(120px,1fr) 250px;"
     "gap:12px;align-items:center;padding:4px 0;border-top:1px solid var(--line)}\n"
     ".arm:first-of-type{border-top:0}\n"
     ".name{display:flex;align-items:center;gap:8px;overflow-wrap:anywhere}\n"
     ".name b{font-weight:600}\n"
-    ".key{flex:none;width:11px;height:11px;border-radius:3px}\n"
     ".value{font-variant-numeric:tabular-nums;text-align:right}\n"
     ".change{font-size:13px;font-variant-numeric:tabular-nums;color:var(--soft)}\n"
     ".change.stands{color:var(--ink);font-weight:600}\n"
@@ -60,7 +40,6 @@ static const char head[] =
     "opacity:.55}\n"
     ".strip u{position:absolute;top:2px;width:3px;height:18px;margin-left:-1.5px;"
     "border-radius:2px}\n"
-    ".scale{display:flex;justify-content:space-between;font-size:12px;color:var(--soft)}\n"
     ".plot{position:relative;height:150px;margin:14px 0 2px;border:1px solid var(--line);"
     "background:var(--back)}\n"
     ".plot svg{position:absolute;inset:0;width:100%;height:100%}\n"
@@ -75,22 +54,10 @@ static const char head[] =
 
 /* --- texts ------------------------------------------------------------------------------------ */
 
-static void append_text(struct buffer *out, const char *text) {
-    for (const char *at = text; *at; at++) {
-        switch (*at) {
-        case '<': buffer_append_c_string(out, "&lt;"); break;
-        case '>': buffer_append_c_string(out, "&gt;"); break;
-        case '&': buffer_append_c_string(out, "&amp;"); break;
-        case '"': buffer_append_c_string(out, "&quot;"); break;
-        default: buffer_append_char(out, *at);
-        }
-    }
-}
-
 static void append_value(struct buffer *out, unsigned figure, double value) {
     char text[FIGURES_TEXT_CHARS];
     figures_format(text, experiment_figure_row(figure)->unit, value);
-    append_text(out, text);
+    tool_page_append_text(out, text);
 }
 
 static void append_heading(const struct experiment_record *r, struct buffer *out) {
@@ -103,12 +70,12 @@ static void append_heading(const struct experiment_record *r, struct buffer *out
         !strftime(when, sizeof(when), "%d %B %Y, %H:%M UTC", &broken))
         *when = '\0';
     buffer_append_c_string(out, "<h1>redis-lab experiment</h1>\n<p class=\"verdict\">");
-    append_text(out, verdict.bytes);
+    tool_page_append_text(out, verdict.bytes);
     buffer_append_c_string(out, "</p>\n<p class=\"soft\">");
     for (unsigned i = 0; i < r->server_count; i++) {
-        append_text(out, r->servers[i]);
+        tool_page_append_text(out, r->servers[i]);
         buffer_append_c_string(out, ", ");
-        append_text(out, r->versions[i]);
+        tool_page_append_text(out, r->versions[i]);
         buffer_append_c_string(out, "; ");
     }
     buffer_printf(out,
@@ -117,7 +84,7 @@ static void append_heading(const struct experiment_record *r, struct buffer *out
                   when, r->rounds, r->plan->rounds, r->block_s, r->settle_s, r->seed);
     if (*r->reason) {
         buffer_append_c_string(out, " Ended early: ");
-        append_text(out, r->reason);
+        tool_page_append_text(out, r->reason);
         buffer_append_char(out, '.');
     }
     buffer_append_c_string(out, "</p>\n");
@@ -169,13 +136,13 @@ static void append_strip(const struct experiment_record *r, unsigned figure, uns
         double value = r->blocks[i].values[figure];
         if (r->blocks[i].arm != arm || !isfinite(value)) continue;
         buffer_printf(out, "<i style=\"left:%.2f%%;background:var(--c%u)\" title=\"",
-                      axis_place(axis, value) * 100, arm % COLOURS);
+                      axis_place(axis, value) * 100, arm % TOOL_PAGE_COLOURS);
         append_value(out, figure, value);
         buffer_append_c_string(out, "\"></i>");
     }
     if (isfinite(spread.median))
         buffer_printf(out, "<u style=\"left:%.2f%%;background:var(--c%u)\"></u>",
-                      axis_place(axis, spread.median) * 100, arm % COLOURS);
+                      axis_place(axis, spread.median) * 100, arm % TOOL_PAGE_COLOURS);
     buffer_append_c_string(out, "</div>");
 }
 
@@ -186,8 +153,8 @@ static void append_arm(const struct experiment_record *r, unsigned figure, unsig
     buffer_printf(out,
                   "<div class=\"arm\"><div class=\"name\"><span class=\"key\" "
                   "style=\"background:var(--c%u)\"></span><b>",
-                  arm % COLOURS);
-    append_text(out, r->plan->arms[arm].label);
+                  arm % TOOL_PAGE_COLOURS);
+    tool_page_append_text(out, r->plan->arms[arm].label);
     buffer_append_c_string(out, "</b></div><div class=\"value\">");
     append_value(out, figure, experiment_record_spread(r, figure, arm).median);
     buffer_append_c_string(out, "</div>");
@@ -198,7 +165,7 @@ static void append_arm(const struct experiment_record *r, unsigned figure, unsig
     } else {
         struct buffer change = {.class = MEMORY_OTHER};
         experiment_report_change(r, figure, reference, arm, &change);
-        append_text(out, change.bytes);
+        tool_page_append_text(out, change.bytes);
         if (stands) buffer_printf(out, " p=%.4f", experiment_record_p(r, figure, reference, arm));
         buffer_free(&change);
     }
@@ -227,7 +194,7 @@ static void append_shades(const struct experiment_record *r, double seconds, str
         buffer_printf(
             out, "<rect x=\"%.2f\" y=\"0\" width=\"%.2f\" height=\"%d\" fill=\"var(--c%u)\"/>",
             block->begin_s / seconds * 1000, (block->end_s - block->begin_s) / seconds * 1000,
-            CHART_HEIGHT, block->arm % COLOURS);
+            CHART_HEIGHT, block->arm % TOOL_PAGE_COLOURS);
     }
 }
 
@@ -295,10 +262,10 @@ static void append_timeline(const struct experiment_record *r, unsigned figure,
 static void append_section(const struct experiment_record *r, unsigned figure, struct buffer *out) {
     const struct figure_row *row = experiment_figure_row(figure);
     buffer_append_c_string(out, "<section><h2>");
-    append_text(out, row->label);
+    tool_page_append_text(out, row->label);
     buffer_append_c_string(out, figure == r->goal ? ", the goal</h2>" : "</h2>");
     buffer_append_c_string(out, "<p class=\"soft\">");
-    append_text(out, row->help);
+    tool_page_append_text(out, row->help);
     buffer_append_c_string(out, "</p>\n");
     append_arms(r, figure, out);
     append_timeline(r, figure, out);

@@ -7,6 +7,7 @@
 #include "base/version.h"
 #include "experiment/experiment.h"
 #include "lab/watch.h"
+#include "replay/curve.h"
 #include "replay/record.h"
 #include "replay/replay.h"
 
@@ -15,6 +16,7 @@ static const char usage[] =
     "       redis-lab experiment [option ...]\n"
     "       redis-lab record [option ...] --out file\n"
     "       redis-lab replay file [option ...]\n"
+    "       redis-lab curve file [option ...]\n"
     "\n"
     "  watch          the knobs of a running server and the figures they move\n"
     "                 (redis-lab watch --help lists its options)\n"
@@ -24,6 +26,8 @@ static const char usage[] =
     "                 (redis-lab record --help lists its options)\n"
     "  replay         a recorded trace as the load of a server\n"
     "                 (redis-lab replay --help lists its options)\n"
+    "  curve          hit ratios of all policies and sizes of memory, from a recorded trace\n"
+    "                 (redis-lab curve --help lists its options)\n"
     "  -v, --version  print the version\n"
     "  -h, --help     print this\n"
     "\n"
@@ -34,6 +38,7 @@ int main(int argc, char **argv) {
     if (argc >= 2 && !strcmp(argv[1], "experiment")) return experiment_run(argc - 2, argv + 2);
     if (argc >= 2 && !strcmp(argv[1], "record")) return record_run(argc - 2, argv + 2);
     if (argc >= 2 && !strcmp(argv[1], "replay")) return replay_run(argc - 2, argv + 2);
+    if (argc >= 2 && !strcmp(argv[1], "curve")) return curve_run(argc - 2, argv + 2);
     if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
         return fputs(usage, stdout) < 0;
     }

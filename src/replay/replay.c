@@ -22,7 +22,9 @@
 
 /* Of a server that does not tell what a string takes. */
 #define OVERHEAD_BYTES_USUAL 48
-#define TRIED_BYTES 1000
+#define TRIED_BYTES 512 /* between 512 and 1024 bytes jemalloc's steps are of 128 */
+#define TRIED_STEP_BYTES 8
+#define TRIED_STEPS 17
 #define TRIED_NAME "redis-lab-replay:"
 #define TRIED_CHANCE_CHARS 16
 
@@ -46,25 +48,40 @@ static bool ask_server(struct tool_answer *answer, const struct slice *words, si
     return false;
 }
 
-/* Learns how many bytes a string takes besides the lengths of key and value: a key of a random name
- * is created and deleted. Where that is refused the usual number stays. */
+/* The least that MEMORY USAGE of a string counts besides the lengths of key and value, over lengths
+ * that span the allocator's steps. Where the server refuses, `*bytes` stays. */
+static bool try_strings(struct slice key, bool has_ttl, int64_t *bytes) {
+    char value[TRIED_BYTES + TRIED_STEPS * TRIED_STEP_BYTES];
+    struct slice usage[] = {SLICE("MEMORY"), SLICE("USAGE"), key};
+    struct tool_answer answer;
+    int64_t least = INT64_MAX;
+    bool good = true;
+    memset(value, 'x', sizeof(value));
+    tool_answer_init(&answer);
+    for (size_t i = 0; good && i < TRIED_STEPS; i++) {
+        size_t length = TRIED_BYTES + i * TRIED_STEP_BYTES;
+        struct slice set[] = {SLICE("SET"), key, {value, length}, SLICE("PX"), SLICE("60000")};
+        good = ask_server(&answer, set, has_ttl ? 5 : 3) && ask_server(&answer, usage, 3);
+        if (!good || answer.refused || !answer.count) break;
+        int64_t more = strtoll(tool_answer_text(&answer, 0), NULL, 10) - (int64_t)length;
+        if (more < least) least = more;
+    }
+    if (least >= (int64_t)key.length && least < TRIED_BYTES) *bytes = least - (int64_t)key.length;
+    tool_answer_free(&answer);
+    return good;
+}
+
+/* Learns what strings take on the server, by a key of a random name that is deleted again. */
 static bool learn_overhead(void) {
-    char name[sizeof(TRIED_NAME) + TRIED_CHANCE_CHARS] = TRIED_NAME, value[TRIED_BYTES];
+    char name[sizeof(TRIED_NAME) + TRIED_CHANCE_CHARS] = TRIED_NAME;
+    struct replay_overhead *o = &settings.overhead;
     struct tool_answer answer;
     random_hex(name + sizeof(TRIED_NAME) - 1, TRIED_CHANCE_CHARS);
-    struct slice key = {name, sizeof(name) - 1};
-    memset(value, 'x', sizeof(value));
-    struct slice set[] = {SLICE("SET"), key, {value, sizeof(value)}, SLICE("PX"), SLICE("60000")};
-    struct slice usage[] = {SLICE("MEMORY"), SLICE("USAGE"), key}, del[] = {SLICE("DEL"), key};
+    struct slice key = {name, sizeof(name) - 1}, del[] = {SLICE("DEL"), key};
+    *o = (struct replay_overhead){OVERHEAD_BYTES_USUAL, OVERHEAD_BYTES_USUAL};
     tool_answer_init(&answer);
-    settings.overhead_bytes = OVERHEAD_BYTES_USUAL;
-    bool good = ask_server(&answer, set, 3 + 2) && ask_server(&answer, usage, 3);
-    if (good && !answer.refused && answer.count) {
-        int64_t bytes = strtoll(tool_answer_text(&answer, 0), NULL, 10);
-        bytes -= TRIED_BYTES + (int64_t)key.length;
-        if (bytes >= 0 && bytes < TRIED_BYTES) settings.overhead_bytes = bytes;
-    }
-    good = good && ask_server(&answer, del, 2);
+    bool good = try_strings(key, true, &o->bytes_with_ttl) && try_strings(key, false, &o->bytes) &&
+                ask_server(&answer, del, 2);
     tool_answer_free(&answer);
     return good;
 }

@@ -236,7 +236,7 @@ static void send_fill(struct replay *p, const struct ticket *t, const struct lin
         {t->keys.bytes + line->key_at, line->key_length}, line->type, line->bytes, line->ttl_msec};
     buffer_clear(&p->filling);
     add_select(p, own, line->database, &p->filling);
-    unsigned requests = replay_content_append(&content, p->settings->overhead_bytes, &p->filling);
+    unsigned requests = replay_content_append(&content, &p->settings->overhead, &p->filling);
     while (requests--) add_line(own, LINE_FILL);
     const struct load_batch batch = {
         .bytes = buffer_slice(&p->filling), .replies = own->count, .about = (uintptr_t)own};
@@ -300,7 +300,7 @@ static void append_contents(struct replay *p, struct ticket *t,
         if (key->bytes < 0) continue;
         const struct replay_content content = {key->text, command->type, key->bytes, key->ttl_msec};
         add_select(p, t, record->database, &p->bytes);
-        unsigned requests = replay_content_append(&content, p->settings->overhead_bytes, &p->bytes);
+        unsigned requests = replay_content_append(&content, &p->settings->overhead, &p->bytes);
         while (requests--) add_line(t, LINE_FILL);
         p->preloaded++;
     }

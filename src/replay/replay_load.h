@@ -24,13 +24,13 @@ struct replay_settings {
     const char *path;
     const struct replay_scan *scan;
     const struct tool_connection *server;
-    double pace;            /* 0 = as fast as the server answers */
-    unsigned clients;       /* connections */
-    unsigned pipeline;      /* requests sent at once, with pace 0 */
-    double seconds;         /* 0 = to the end of the trace */
-    bool preloads;          /* keys that were there were created before */
-    bool fills;             /* a key that was there and is missing is created: GET, MGET ... */
-    int64_t overhead_bytes; /* as for replay_content_append */
+    double pace;       /* 0 = as fast as the server answers */
+    unsigned clients;  /* connections */
+    unsigned pipeline; /* requests sent at once, with pace 0 */
+    double seconds;    /* 0 = to the end of the trace */
+    bool preloads;     /* keys that were there were created before */
+    bool fills;        /* a key that was there and is missing is created: GET, MGET ... */
+    struct replay_overhead overhead; /* of strings on the server */
 };
 
 struct replay_result {

@@ -182,9 +182,11 @@ void replay_select_append(uint32_t database, struct buffer *out) {
 
 /* --- contents --------------------------------------------------------------------------------- */
 
-static void append_string_content(const struct replay_content *c, int64_t overhead_bytes,
-                                  struct buffer *out, uint64_t *chance) {
-    int64_t size = c->bytes - overhead_bytes - (int64_t)c->key.length;
+static void append_string_content(const struct replay_content *c,
+                                  const struct replay_overhead *overhead, struct buffer *out,
+                                  uint64_t *chance) {
+    int64_t size = c->bytes - (int64_t)c->key.length;
+    size -= c->ttl_msec >= 0 ? overhead->bytes_with_ttl : overhead->bytes;
     if (size > REPLAY_REQUEST_BYTES_MAX) size = REPLAY_REQUEST_BYTES_MAX;
     buffer_append_c_string(out, c->ttl_msec >= 0 ? "*5\r\n$3\r\nSET\r\n" : "*3\r\n$3\r\nSET\r\n");
     append_bulk(out, c->key);
@@ -226,11 +228,11 @@ static void append_elements(const struct replay_content *c, struct buffer *out, 
     }
 }
 
-unsigned replay_content_append(const struct replay_content *c, int64_t overhead_bytes,
-                               struct buffer *out) {
+unsigned replay_content_append(const struct replay_content *c,
+                               const struct replay_overhead *overhead, struct buffer *out) {
     uint64_t chance = (uint64_t)c->bytes | 1;
     if (c->type == REPLAY_STRING || c->type == REPLAY_ANY_TYPE) {
-        append_string_content(c, overhead_bytes, out, &chance);
+        append_string_content(c, overhead, out, &chance);
         return 1;
     }
     append_elements(c, out, &chance);

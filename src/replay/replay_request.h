@@ -34,6 +34,12 @@ void replay_request_append(const struct trace_file_record *record,
                            const struct replay_command *command, struct buffer *out,
                            uint64_t *chance);
 
+/* What MEMORY USAGE of a string counts more than the lengths of key and value, where the allocator
+ * rounds nothing up: without a time to live, and with one. */
+struct replay_overhead {
+    int64_t bytes, bytes_with_ttl;
+};
+
 /* A key as it is to be: for the filling of a server. */
 struct replay_content {
     struct slice key;
@@ -42,10 +48,9 @@ struct replay_content {
     int64_t ttl_msec; /* -1 = no deadline */
 };
 /* Appends the requests that create the key with about so many bytes: one, and PEXPIRE where a key
- * that is no string has a deadline. `overhead_bytes`: what MEMORY USAGE of a string has more than
- * the lengths of key and value. Returns the number of requests. */
-unsigned replay_content_append(const struct replay_content *content, int64_t overhead_bytes,
-                               struct buffer *out);
+ * that is no string has a deadline. Returns the number of requests. */
+unsigned replay_content_append(const struct replay_content *content,
+                               const struct replay_overhead *overhead, struct buffer *out);
 /* Appends SELECT. */
 void replay_select_append(uint32_t database, struct buffer *out);
 #endif

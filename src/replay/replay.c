@@ -22,9 +22,9 @@
 
 /* Of a server that does not tell what a string takes. */
 #define OVERHEAD_BYTES_USUAL 48
-#define TRIED_BYTES 512 /* between 512 and 1024 bytes jemalloc's steps are of 128 */
-#define TRIED_STEP_BYTES 8
-#define TRIED_STEPS 17
+#define OVERHEAD_BYTES_MOST 1024 /* more is not believed */
+/* Lengths that are tried of each octave: the allocator has four steps in it. */
+#define TRIED_STEPS 16
 #define TRIED_NAME "redis-lab-replay:"
 #define TRIED_CHANCE_CHARS 16
 
@@ -49,24 +49,24 @@ static bool ask_server(struct tool_answer *answer, const struct slice *words, si
 }
 
 /* The least that MEMORY USAGE of a string counts besides the lengths of key and value, over lengths
- * that span the allocator's steps. Where the server refuses, `*bytes` stays. */
-static bool try_strings(struct slice key, bool has_ttl, int64_t *bytes) {
-    char value[TRIED_BYTES + TRIED_STEPS * TRIED_STEP_BYTES];
+ * of one octave. Where the server refuses, `*bytes` stays. */
+static bool try_strings(struct slice key, bool has_ttl, size_t octave_bytes, int64_t *bytes) {
+    static char value[2 * (REPLAY_OVERHEAD_FIRST << REPLAY_OVERHEAD_OCTAVES)];
     struct slice usage[] = {SLICE("MEMORY"), SLICE("USAGE"), key};
     struct tool_answer answer;
     int64_t least = INT64_MAX;
     bool good = true;
-    memset(value, 'x', sizeof(value));
     tool_answer_init(&answer);
-    for (size_t i = 0; good && i < TRIED_STEPS; i++) {
-        size_t length = TRIED_BYTES + i * TRIED_STEP_BYTES;
+    for (size_t i = 1; good && i < TRIED_STEPS; i++) {
+        size_t length = octave_bytes + octave_bytes * i / TRIED_STEPS;
         struct slice set[] = {SLICE("SET"), key, {value, length}, SLICE("PX"), SLICE("60000")};
         good = ask_server(&answer, set, has_ttl ? 5 : 3) && ask_server(&answer, usage, 3);
         if (!good || answer.refused || !answer.count) break;
         int64_t more = strtoll(tool_answer_text(&answer, 0), NULL, 10) - (int64_t)length;
         if (more < least) least = more;
     }
-    if (least >= (int64_t)key.length && least < TRIED_BYTES) *bytes = least - (int64_t)key.length;
+    least -= (int64_t)key.length;
+    if (least >= 0 && least < OVERHEAD_BYTES_MOST) *bytes = least;
     tool_answer_free(&answer);
     return good;
 }
@@ -78,10 +78,15 @@ static bool learn_overhead(void) {
     struct tool_answer answer;
     random_hex(name + sizeof(TRIED_NAME) - 1, TRIED_CHANCE_CHARS);
     struct slice key = {name, sizeof(name) - 1}, del[] = {SLICE("DEL"), key};
-    *o = (struct replay_overhead){OVERHEAD_BYTES_USUAL, OVERHEAD_BYTES_USUAL};
+    bool good = true;
+    for (unsigned i = 0; i < REPLAY_OVERHEAD_OCTAVES; i++) {
+        size_t octave_bytes = (size_t)REPLAY_OVERHEAD_FIRST << i;
+        o->bytes[i] = o->bytes_with_ttl[i] = OVERHEAD_BYTES_USUAL;
+        good = good && try_strings(key, false, octave_bytes, &o->bytes[i]) &&
+               try_strings(key, true, octave_bytes, &o->bytes_with_ttl[i]);
+    }
     tool_answer_init(&answer);
-    bool good = try_strings(key, true, &o->bytes_with_ttl) && try_strings(key, false, &o->bytes) &&
-                ask_server(&answer, del, 2);
+    good = good && ask_server(&answer, del, 2);
     tool_answer_free(&answer);
     return good;
 }

@@ -20,6 +20,10 @@
 /* The elements of a collection that is created with its recorded size: no smaller than this, and no
  * more than so many. */
 #define ELEMENT_BYTES 96
+/* A larger string is made a little smaller than it may be, because keys of different lengths may be
+ * rounded up differently: the allocator's steps are some hundred bytes there. */
+#define MARGIN_FROM_BYTES 1024
+#define MARGIN_BYTES 16
 #define ELEMENT_OVERHEAD 16
 #define ELEMENTS_MAX 128
 #define ELEMENT_NAME_CHARS 12
@@ -186,7 +190,11 @@ static void append_string_content(const struct replay_content *c,
                                   const struct replay_overhead *overhead, struct buffer *out,
                                   uint64_t *chance) {
     int64_t size = c->bytes - (int64_t)c->key.length;
-    size -= c->ttl_msec >= 0 ? overhead->bytes_with_ttl : overhead->bytes;
+    unsigned octave = 0;
+    while (octave < REPLAY_OVERHEAD_OCTAVES - 1 && size >= 2 * REPLAY_OVERHEAD_FIRST << octave)
+        octave++;
+    size -= c->ttl_msec >= 0 ? overhead->bytes_with_ttl[octave] : overhead->bytes[octave];
+    if (c->bytes >= MARGIN_FROM_BYTES) size -= MARGIN_BYTES;
     if (size > REPLAY_REQUEST_BYTES_MAX) size = REPLAY_REQUEST_BYTES_MAX;
     buffer_append_c_string(out, c->ttl_msec >= 0 ? "*5\r\n$3\r\nSET\r\n" : "*3\r\n$3\r\nSET\r\n");
     append_bulk(out, c->key);

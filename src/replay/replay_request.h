@@ -35,9 +35,13 @@ void replay_request_append(const struct trace_file_record *record,
                            uint64_t *chance);
 
 /* What MEMORY USAGE of a string counts more than the lengths of key and value, where the allocator
- * rounds nothing up: without a time to live, and with one. */
+ * rounds nothing up. It differs by the length of the value, because short values may stand beside
+ * their key: [0] is of lengths below 128 bytes, each further one of lengths up to the double, the
+ * last one of all others. */
+#define REPLAY_OVERHEAD_FIRST 64
+#define REPLAY_OVERHEAD_OCTAVES 8
 struct replay_overhead {
-    int64_t bytes, bytes_with_ttl;
+    int64_t bytes[REPLAY_OVERHEAD_OCTAVES], bytes_with_ttl[REPLAY_OVERHEAD_OCTAVES];
 };
 
 /* A key as it is to be: for the filling of a server. */

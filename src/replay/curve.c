@@ -4,27 +4,32 @@
 #include "replay/curve.h"
 
 #include <errno.h>
+#include <fcntl.h>
 
 #include "base/memory.h"
+#include "base/system.h"
+#include "io/file.h"
 #include "replay/curve_options.h"
 #include "replay/curve_page.h"
 #include "replay/curve_report.h"
 #include "trace_file/trace_file_reader.h"
 
+#define FILE_MODE 0644
+
 static struct curve_options options;
 static struct curve_result result;
 static char failure[TOOL_REASON_CHARS];
 
-static int complain_about(int status) {
+static int complain_of_curve(int status) {
     fprintf(stderr, "redis-lab curve: %s\n", failure);
     return status;
 }
 
 static bool write_file(const char *path, const struct buffer *text) {
-    FILE *file = fopen(path, "we");
-    bool good = file && fwrite(text->bytes, 1, text->length, file) == text->length;
-    if (file && fclose(file) != 0) good = false;
+    int fd = system_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, FILE_MODE);
+    bool good = fd >= 0 && file_write(fd, buffer_slice(text), NULL);
     if (!good) snprintf(failure, sizeof(failure), "%.200s: %s", path, strerror(errno));
+    if (fd >= 0) system_close(fd);
     return good;
 }
 
@@ -78,14 +83,14 @@ static int compute_curves(struct trace_file_reader *reader) {
     } else if (write_reports(&report)) {
         return CURVE_EXIT_GOOD;
     }
-    return complain_about(CURVE_EXIT_FAILED);
+    return complain_of_curve(CURVE_EXIT_FAILED);
 }
 
 int curve_run(int count, char **words) {
     char why[TRACE_FILE_REASON_CHARS], reason[TOOL_REASON_CHARS];
     if (!curve_options_read(&options, count, words, reason)) {
         snprintf(failure, sizeof(failure), "%.400s (--help lists the options)", reason);
-        return complain_about(CURVE_EXIT_USAGE);
+        return complain_of_curve(CURVE_EXIT_USAGE);
     }
     if (options.help) {
         tool_options_print_help(&curve_tool_options, stdout);
@@ -94,7 +99,7 @@ int curve_run(int count, char **words) {
     struct trace_file_reader *reader = trace_file_open(options.file, why);
     if (!reader) {
         snprintf(failure, sizeof(failure), "%s", why);
-        return complain_about(CURVE_EXIT_FAILED);
+        return complain_of_curve(CURVE_EXIT_FAILED);
     }
     int status = compute_curves(reader);
     trace_file_close(reader);

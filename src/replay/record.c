@@ -72,7 +72,7 @@ static bool fail_because(const char *what, const char *why) {
     return false;
 }
 
-static int complain_about(int status) {
+static int complain_of_record(int status) {
     fprintf(stderr, "redis-lab record: %s\n", failure);
     return status;
 }
@@ -145,7 +145,7 @@ static bool ask_option(enum option option) {
     return fail_because("the server refuses CONFIG GET: ", why);
 }
 
-static bool reach_server(void) {
+static bool reach_recorded(void) {
     uint64_t unused_id;
     int64_t unused_count, unused_sample;
     loop = loop_create();
@@ -315,8 +315,8 @@ static int record_to_file(void) {
     char why[TRACE_FILE_REASON_CHARS];
     bool good = begin_sampling() && read_until_end();
     if (control.open && begin_id) good = read_rest() && good;
-    int status = good ? RECORD_EXIT_GOOD : complain_about(RECORD_EXIT_FAILED);
-    if (!put_back()) status = complain_about(RECORD_EXIT_UNDONE);
+    int status = good ? RECORD_EXIT_GOOD : complain_of_record(RECORD_EXIT_FAILED);
+    if (!put_back()) status = complain_of_record(RECORD_EXIT_UNDONE);
     if (!good && end.ending == TRACE_FILE_ENDED) end.ending = TRACE_FILE_SERVER_LOST;
     end.ended_usec = clock_wall_usec();
     if (!end_id) end_id = last_id ? last_id + 1 : begin_id;
@@ -329,7 +329,7 @@ static int record_to_file(void) {
         return status;
     }
     fail_because(why, "");
-    return complain_about(status ? status : RECORD_EXIT_FAILED);
+    return complain_of_record(status ? status : RECORD_EXIT_FAILED);
 }
 
 static void close_recording(void) {
@@ -346,7 +346,7 @@ int record_run(int count, char **words) {
     int status = RECORD_EXIT_FAILED;
     if (!record_options_read(&options, count, words, reason)) {
         snprintf(failure, sizeof(failure), "%.400s (--help lists the options)", reason);
-        return complain_about(RECORD_EXIT_USAGE);
+        return complain_of_record(RECORD_EXIT_USAGE);
     }
     if (options.help) {
         tool_options_print_help(&record_tool_options, stdout);
@@ -356,8 +356,8 @@ int record_run(int count, char **words) {
     if (!peer_tls_open(&options.connection.tls, failure, sizeof(failure)) ||
         !tool_watcher_start(&watcher, &options.connection, options.resp3,
                             record_tool_options.program, failure) ||
-        !reach_server()) {
-        complain_about(status);
+        !reach_recorded()) {
+        complain_of_record(status);
     } else {
         head.began_usec = clock_wall_usec();
         file = trace_file_create(options.out, options.force, &head, why);
@@ -365,7 +365,7 @@ int record_run(int count, char **words) {
             status = record_to_file();
         } else {
             fail_because(why, "");
-            complain_about(status);
+            complain_of_record(status);
         }
     }
     close_recording();

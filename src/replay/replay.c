@@ -35,8 +35,9 @@ static struct replay_result result;
 static struct tool_link control;
 static struct loop *loop;
 static char failure[TOOL_REASON_CHARS];
+static char tried_value[REPLAY_OVERHEAD_FIRST << REPLAY_OVERHEAD_OCTAVES];
 
-static int complain_about(int status) {
+static int complain_of_replay(int status) {
     fprintf(stderr, "redis-lab replay: %s\n", failure);
     return status;
 }
@@ -51,7 +52,6 @@ static bool ask_server(struct tool_answer *answer, const struct slice *words, si
 /* The least that MEMORY USAGE of a string counts besides the lengths of key and value, over lengths
  * of one octave. Where the server refuses, `*bytes` stays. */
 static bool try_strings(struct slice key, bool has_ttl, size_t octave_bytes, int64_t *bytes) {
-    static char value[2 * (REPLAY_OVERHEAD_FIRST << REPLAY_OVERHEAD_OCTAVES)];
     struct slice usage[] = {SLICE("MEMORY"), SLICE("USAGE"), key};
     struct tool_answer answer;
     int64_t least = INT64_MAX;
@@ -59,7 +59,8 @@ static bool try_strings(struct slice key, bool has_ttl, size_t octave_bytes, int
     tool_answer_init(&answer);
     for (size_t i = 1; good && i < TRIED_STEPS; i++) {
         size_t length = octave_bytes + octave_bytes * i / TRIED_STEPS;
-        struct slice set[] = {SLICE("SET"), key, {value, length}, SLICE("PX"), SLICE("60000")};
+        struct slice set[] = {
+            SLICE("SET"), key, {tried_value, length}, SLICE("PX"), SLICE("60000")};
         good = ask_server(&answer, set, has_ttl ? 5 : 3) && ask_server(&answer, usage, 3);
         if (!good || answer.refused || !answer.count) break;
         int64_t more = strtoll(tool_answer_text(&answer, 0), NULL, 10) - (int64_t)length;
@@ -105,11 +106,11 @@ static bool read_counts(struct replay_server_counts *counts) {
 }
 
 /* The difference of two readings; -1 where it is unknown, or the counter was reset meanwhile. */
-static int64_t difference(int64_t before, int64_t after) {
+static int64_t count_difference(int64_t before, int64_t after) {
     return before < 0 || after < before ? -1 : after - before;
 }
 
-static bool reach_server(void) {
+static bool reach_replayed(void) {
     loop = loop_create();
     tool_end_listen(loop);
     if (!tool_link_open(&control, loop, &options.connection, false, "redis-lab-replay")) {
@@ -140,23 +141,25 @@ static int replay_trace(void) {
     char why[TRACE_FILE_REASON_CHARS];
     bool good = !options.preload || replay_load_preload(&settings, &report.preloaded, why);
     if (good && tool_end_signal()) return REPLAY_EXIT_SIGNAL + tool_end_signal();
-    if (good && !read_counts(&before)) return complain_about(REPLAY_EXIT_FAILED);
+    if (good && !read_counts(&before)) return complain_of_replay(REPLAY_EXIT_FAILED);
     good = good && replay_load_run(&settings, &result, why);
     if (!good) {
         snprintf(failure, sizeof(failure), "%s", why);
-        return complain_about(REPLAY_EXIT_FAILED);
+        return complain_of_replay(REPLAY_EXIT_FAILED);
     }
     int status = REPLAY_EXIT_GOOD;
     report.counts = (struct replay_server_counts){-1, -1, -1, -1};
     if (result.server_is_gone || !read_counts(&after)) {
         snprintf(failure, sizeof(failure), "the server is gone: the trace was not sent to its end");
-        status = complain_about(REPLAY_EXIT_FAILED);
+        status = complain_of_replay(REPLAY_EXIT_FAILED);
     } else {
-        report.counts = (struct replay_server_counts){
-            difference(before.hits, after.hits), difference(before.misses, after.misses),
-            difference(before.evicted, after.evicted), difference(before.expired, after.expired)};
+        report.counts =
+            (struct replay_server_counts){count_difference(before.hits, after.hits),
+                                          count_difference(before.misses, after.misses),
+                                          count_difference(before.evicted, after.evicted),
+                                          count_difference(before.expired, after.expired)};
     }
-    if (!print_report(&report)) return complain_about(REPLAY_EXIT_FAILED);
+    if (!print_report(&report)) return complain_of_replay(REPLAY_EXIT_FAILED);
     return tool_end_signal() ? REPLAY_EXIT_SIGNAL + tool_end_signal() : status;
 }
 
@@ -176,7 +179,7 @@ int replay_run(int count, char **words) {
     char why[TRACE_FILE_REASON_CHARS], reason[TOOL_REASON_CHARS];
     if (!replay_options_read(&options, count, words, reason)) {
         snprintf(failure, sizeof(failure), "%.400s (--help lists the options)", reason);
-        return complain_about(REPLAY_EXIT_USAGE);
+        return complain_of_replay(REPLAY_EXIT_USAGE);
     }
     if (options.help) {
         tool_options_print_help(&replay_tool_options, stdout);
@@ -184,18 +187,18 @@ int replay_run(int count, char **words) {
     }
     if (!replay_scan_file(options.file, &scan, why)) {
         snprintf(failure, sizeof(failure), "%s", why);
-        return complain_about(REPLAY_EXIT_FAILED);
+        return complain_of_replay(REPLAY_EXIT_FAILED);
     }
     if (!scan.verdicts[REPLAY_SENDS]) {
         snprintf(failure, sizeof(failure), "the trace has no request that can be replayed");
-        return complain_about(REPLAY_EXIT_FAILED);
+        return complain_of_replay(REPLAY_EXIT_FAILED);
     }
     fill_settings();
     int status = REPLAY_EXIT_FAILED;
-    if (peer_tls_open(&options.connection.tls, failure, sizeof(failure)) && reach_server()) {
+    if (peer_tls_open(&options.connection.tls, failure, sizeof(failure)) && reach_replayed()) {
         status = replay_trace();
     } else {
-        complain_about(status);
+        complain_of_replay(status);
     }
     tool_link_close(&control);
     if (loop) {

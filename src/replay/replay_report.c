@@ -21,7 +21,10 @@ static const struct {
 } percentiles[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}};
 #define PERCENTILES (sizeof(percentiles) / sizeof(percentiles[0]))
 
-void replay_report_trace(const char *path, const struct replay_scan *scan, struct buffer *out) {
+/* What is to be known of a trace before its figures are believed: where it comes from, whether it
+ * is cut, what is missing. */
+static void append_trace_notes(const char *path, const struct replay_scan *scan,
+                               struct buffer *out) {
     buffer_printf(out, "%s: %" PRId64 " requests of one key in %" PRId64, path, scan->records,
                   scan->head.sample);
     if (scan->verdicts[REPLAY_SENDS])
@@ -99,7 +102,7 @@ static void append_hits(const struct replay_report *r, struct buffer *out) {
 void replay_report_table(const struct replay_report *r, struct buffer *out) {
     const struct replay_result *result = r->result;
     double seconds = result->seconds > 0 ? result->seconds : 1;
-    replay_report_trace(r->settings->path, r->settings->scan, out);
+    append_trace_notes(r->settings->path, r->settings->scan, out);
     if (r->settings->preloads) buffer_printf(out, "preloaded   %" PRIu64 " keys\n", r->preloaded);
     buffer_printf(out, "answered    %" PRIu64 " requests in %.1f s, %.0f/s\n", result->answered,
                   result->seconds, (double)result->answered / seconds);

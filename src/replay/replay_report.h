@@ -21,7 +21,4 @@ struct replay_report {
 void replay_report_table(const struct replay_report *r, struct buffer *out);
 /* Appends one JSON object in one line, with a line end. */
 void replay_report_json(const struct replay_report *r, struct buffer *out);
-/* Appends what is to be known of a trace file before its figures are believed: where it comes from,
- * whether it is cut, what is missing. Lines of text. */
-void replay_report_trace(const char *path, const struct replay_scan *scan, struct buffer *out);
 #endif

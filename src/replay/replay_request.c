@@ -204,16 +204,17 @@ static void append_string_content(const struct replay_content *c,
     append_number(out, c->ttl_msec ? c->ttl_msec : 1);
 }
 
+static const struct {
+    const char *name;
+    unsigned words; /* of an element */
+} content_verbs[] = {[REPLAY_LIST] = {"RPUSH", 1},
+                     [REPLAY_HASH] = {"HSET", 2},
+                     [REPLAY_SET] = {"SADD", 1},
+                     [REPLAY_SORTED_SET] = {"ZADD", 2},
+                     [REPLAY_STREAM] = {"XADD", 2}};
+
 /* Fills a collection with elements, all of one size, whose members are those that requests name. */
 static void append_elements(const struct replay_content *c, struct buffer *out, uint64_t *chance) {
-    static const struct {
-        const char *name;
-        unsigned words; /* of an element */
-    } verbs[] = {[REPLAY_LIST] = {"RPUSH", 1},
-                 [REPLAY_HASH] = {"HSET", 2},
-                 [REPLAY_SET] = {"SADD", 1},
-                 [REPLAY_SORTED_SET] = {"ZADD", 2},
-                 [REPLAY_STREAM] = {"XADD", 2}};
     int64_t bytes = c->bytes < REPLAY_REQUEST_BYTES_MAX ? c->bytes : REPLAY_REQUEST_BYTES_MAX;
     int64_t count = bytes / ELEMENT_BYTES;
     count = count < 1 ? 1 : count > ELEMENTS_MAX ? ELEMENTS_MAX : count;
@@ -222,8 +223,8 @@ static void append_elements(const struct replay_content *c, struct buffer *out, 
     if (has_value) size -= ELEMENT_NAME_CHARS;
     if (size < ELEMENT_NAME_CHARS) size = ELEMENT_NAME_CHARS;
     unsigned extra = c->type == REPLAY_STREAM; /* the id */
-    buffer_printf(out, "*%" PRId64 "\r\n", 2 + extra + count * verbs[c->type].words);
-    append_bulk(out, slice_of(verbs[c->type].name));
+    buffer_printf(out, "*%" PRId64 "\r\n", 2 + extra + count * content_verbs[c->type].words);
+    append_bulk(out, slice_of(content_verbs[c->type].name));
     append_bulk(out, c->key);
     if (extra) append_bulk(out, SLICE("*"));
     for (int64_t i = 0; i < count; i++) {

@@ -4,28 +4,24 @@
 #include "tools/tool_end.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 
 #include "base/panic.h"
 #include "io/loop.h"
 #include "io/signals.h"
 
 static atomic_int hung_up; /* SIGHUP has come */
-static atomic_bool ends;
 static struct loop *woken_loop;
 
 static void note_hangup(int sig) {
     atomic_store(&hung_up, sig);
-    atomic_store(&ends, true);
     if (woken_loop) loop_wake(woken_loop);
 }
-
-static void note_shutdown(int sig, int earlier) { atomic_store(&ends, true); }
 
 void tool_end_listen(struct loop *loop) {
     struct sigaction before, hangup = {.sa_handler = note_hangup};
     ASSERT(sigaction(SIGHUP, NULL, &before) == 0);
     woken_loop = loop;
-    signals_set_shutdown_observer(note_shutdown);
     signals_setup(loop);
     if (before.sa_handler != SIG_IGN) ASSERT(sigaction(SIGHUP, &hangup, NULL) == 0);
 }
@@ -39,5 +35,3 @@ int tool_end_signal(void) {
     int sig = signals_shutdown_requested();
     return sig ? sig : atomic_load(&hung_up);
 }
-
-const atomic_bool *tool_end_flag(void) { return &ends; }

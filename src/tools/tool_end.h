@@ -3,9 +3,6 @@
  */
 #ifndef EVENKEEL_TOOLS_TOOL_END_H
 #define EVENKEEL_TOOLS_TOOL_END_H
-#include <stdatomic.h>
-#include <stdbool.h>
-
 struct loop;
 
 /* From now on these signals are noted and wake `loop`, and SIGPIPE is ignored. SIGHUP stays ignored
@@ -15,6 +12,4 @@ void tool_end_listen(struct loop *loop);
 void tool_end_forget_loop(void);
 /* The signal that asks the tool to end; 0 = none has come. */
 int tool_end_signal(void);
-/* Becomes true with the first signal: for loads, whose threads must not call into this module. */
-const atomic_bool *tool_end_flag(void);
 #endif

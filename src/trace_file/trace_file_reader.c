@@ -51,7 +51,7 @@ struct trace_file_reader {
 
 /* --- blocks ----------------------------------------------------------------------------------- */
 
-static uint64_t little(const char *bytes, unsigned count) {
+static uint64_t little_number(const char *bytes, unsigned count) {
     uint64_t value = 0;
     for (unsigned i = count; i-- > 0;) value = value << 8 | (unsigned char)bytes[i];
     return value;
@@ -82,7 +82,7 @@ static enum block_status read_block(struct trace_file_reader *r) {
     enum block_status status = read_part(r, head, TRACE_FILE_BLOCK_HEAD_BYTES);
     if (status != BLOCK_GOOD) return status;
     r->ordinal++;
-    uint64_t length = little(head + 1, 4);
+    uint64_t length = little_number(head + 1, 4);
     if (length > TRACE_FILE_BLOCK_BYTES_MAX) {
         call_bad(r, "a block is too long");
         return BLOCK_BAD;
@@ -90,7 +90,7 @@ static enum block_status read_block(struct trace_file_reader *r) {
     status = read_part(r, payload, length + TRACE_FILE_BLOCK_SUM_BYTES);
     if (status != BLOCK_GOOD) return status == BLOCK_NONE ? BLOCK_TORN : status;
     size_t summed = (size_t)(payload - r->bytes) + length;
-    if (checksum_crc64(0, r->bytes, summed) != little(r->bytes + summed, 8)) {
+    if (checksum_crc64(0, r->bytes, summed) != little_number(r->bytes + summed, 8)) {
         call_bad(r, "its checksum is wrong");
         return BLOCK_BAD;
     }
@@ -295,7 +295,7 @@ static bool read_begin(struct trace_file_reader *r) {
     const char *why = NULL;
     enum block_status status = read_part(r, header, sizeof(header));
     if (status == BLOCK_BAD) return false;
-    uint64_t version = little(header + TRACE_FILE_MAGIC_BYTES, 4);
+    uint64_t version = little_number(header + TRACE_FILE_MAGIC_BYTES, 4);
     if (status == BLOCK_NONE) {
         why = "the file is empty";
     } else if (status == BLOCK_TORN ||

@@ -370,11 +370,25 @@ void curve_model_take(struct curve_model *m, const struct trace_file_record *rec
 
 /* --- results ---------------------------------------------------------------------------------- */
 
+/* Where only a part of the keys is simulated: how many reads of all keys the simulated ones stand
+ * for too few, or, below 0, too many. The difference is due to a few keys that are read very often,
+ * which every cache holds: so it counts as hits (SHARDS-adj). */
+static double reads_amiss(const struct curve_model *m) {
+    if (m->kept_share >= 1) return 0;
+    return (double)(m->traced_hits + m->traced_misses) - m->reads - m->first_reads;
+}
+
+static double share_of_reads(const struct curve_model *m, double hits) {
+    double amiss = reads_amiss(m), reads = m->reads + amiss;
+    if (m->reads <= 0 || reads <= 0) return m->reads > 0 ? hits / m->reads : (double)NAN;
+    return hits + amiss > 0 ? (hits + amiss) / reads : 0;
+}
+
 /* The share of reads whose distance is at most so many bytes. */
 static double exact_share(const struct curve_model *m, double bytes) {
     double hits = 0, most = floor(log2(bytes) * DISTANCE_STEPS + 1e-9);
     for (int slot = 0; slot < DISTANCE_SLOTS && slot <= most; slot++) hits += m->distances[slot];
-    return m->reads > 0 ? hits / m->reads : (double)NAN;
+    return share_of_reads(m, hits);
 }
 
 static void add_point(const struct curve_model *m, struct curve_result *result, double bytes,
@@ -383,8 +397,7 @@ static void add_point(const struct curve_model *m, struct curve_result *result, 
     point->bytes = bytes;
     point->exact_lru_share = exact_share(m, distance_most);
     for (unsigned p = 0; p < CURVE_POLICIES; p++)
-        point->hit_share[p] =
-            m->reads > 0 ? curve_cache_hits(m->caches, column + p) / m->reads : (double)NAN;
+        point->hit_share[p] = share_of_reads(m, curve_cache_hits(m->caches, column + p));
 }
 
 void curve_model_finish(const struct curve_model *m, struct curve_result *result) {

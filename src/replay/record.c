@@ -59,6 +59,7 @@ static struct buffer old_values[OPTIONS]; /* as CONFIG GET prints them */
 static bool is_changed[OPTIONS];
 static uint64_t begin_id, end_id, last_id; /* of the trace; last_id: the highest that was seen */
 static int64_t written, without_keys_before;
+static int64_t own_requests; /* TRACE, of this program: the server counts them as without keys */
 static char failure[TOOL_REASON_CHARS];
 
 /* An answer to TRACE READ. */
@@ -85,6 +86,7 @@ static bool ask_status(uint64_t *next_id, int64_t *without_keys, int64_t *sample
     struct tool_answer status;
     tool_answer_init(&status);
     bool good = tool_link_ask(&control, &status, words, 2);
+    own_requests++;
     if (!good) {
         fail_because("the server is lost: ", control.reason);
     } else if (status.refused) {
@@ -185,7 +187,9 @@ static bool begin_sampling(void) {
     if (strcmp(number, old_values[OPTION_SAMPLE].bytes) != 0 &&
         !change_option(OPTION_SAMPLE, number))
         return false;
-    return ask_status(&begin_id, &without_keys_before, &unused_sample);
+    bool good = ask_status(&begin_id, &without_keys_before, &unused_sample);
+    own_requests = 0;
+    return good;
 }
 
 /* Puts the old values back: by the watcher or, where it has died, by this process. */
@@ -239,6 +243,7 @@ static bool read_some(void) {
     const struct peer_request request = {take_records, 0};
     struct slice words[] = {SLICE("TRACE"), SLICE("READ"), SLICE(READ_COUNT), SLICE("HASHED")};
     memset(&answer, 0, sizeof(answer));
+    own_requests++;
     if (!control.open || !peer_client_ask(control.client, &request, words, options.hashed ? 4 : 3))
         return fail_because("the server is lost: ", control.reason);
     while (!answer.arrived && tool_link_wait(&control)) continue;
@@ -287,7 +292,8 @@ static bool read_rest(void) {
     uint64_t next_id;
     if (!ask_status(&next_id, &without_keys, &sample)) return false;
     if (!end_id) end_id = next_id;
-    end.without_keys = without_keys > without_keys_before ? without_keys - without_keys_before : 0;
+    without_keys -= without_keys_before + own_requests;
+    end.without_keys = without_keys > 0 ? without_keys : 0; /* CONFIG RESETSTAT may come between */
     do {
         if (last_id + 1 >= end_id) return true;
         if (!read_some()) return false;

@@ -257,7 +257,8 @@ start_server {tags {ours}} {
         exec kill -INT [pid $channel]
         lassign [recording_end $channel] status text
         assert_equal 0 $status $text
-        assert {[regexp {: (\d+) requests.*\n(\d+) requests are missing} $text -> kept missing]} $text
+        set pattern {: (\d+) requests.*\n(\d+) requests are missing}
+        assert {[regexp $pattern $text -> kept missing]} $text
         assert_equal 3000 [expr {$kept + $missing}]
         assert_morethan $missing 100
         assert_match "*$missing requests are missing in the trace.*" \
@@ -373,7 +374,8 @@ start_server {tags {ours}} {
                 }
                 foreach key $missed {
                     set words [expr {$key % 2 ? {ex 3600} : {}}]
-                    $asker set item:$key [string repeat x [expr {100 + $key * 7919 % 900}]] {*}$words
+                    set value [string repeat x [expr {100 + $key * 7919 % 900}]]
+                    $asker set item:$key $value {*}$words
                 }
                 $asker flush
                 foreach key $missed {

@@ -14,6 +14,8 @@
 #include "trace_file/trace_file_writer.h"
 
 #define RECORDS 3000 /* two blocks, and more */
+static char key[32];
+static struct trace_file_argument arguments[5];
 static char path[64], reason[TRACE_FILE_REASON_CHARS];
 static const struct trace_file_head head = {.began_usec = 1700000000000000,
                                             .sample = 10,
@@ -27,8 +29,6 @@ static const struct trace_file_head head = {.began_usec = 1700000000000000,
 
 /* Record number i, from 1; its arguments are valid until the next call. */
 static struct trace_file_record record_number(uint64_t i) {
-    static char key[32];
-    static struct trace_file_argument arguments[5];
     int length = snprintf(key, sizeof(key), "key:%0*d", (int)(i % 20), (int)i);
     arguments[0] = (struct trace_file_argument){TRACE_FILE_WORD, SLICE("set"), 0, -1, -1};
     arguments[1] = (struct trace_file_argument){

@@ -31,6 +31,7 @@
 #include "experiment/experiment_report.h"
 #include "experiment/experiment_starter.h"
 #include "experiment/experiment_traffic.h"
+#include "peer/peer_tls.h"
 #include "tools/tool_end.h"
 #include "tools/tool_watcher.h"
 

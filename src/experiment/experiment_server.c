@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "peer/peer_client.h"
 #include "tools/probe.h"
 #include "tools/tool_connection.h"
 

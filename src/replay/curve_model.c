@@ -28,6 +28,8 @@
 #define DISTANCE_SLOTS (60 * DISTANCE_STEPS + 1)
 /* What a string takes besides the lengths of key and value, before the trace has told. */
 #define OVERHEAD_BYTES_FIRST 48.0
+/* The size of a key, whatever the trace says: sums over CURVE_KEYS_MOST do not overflow. */
+#define KEY_BYTES_MAX (INT64_C(1) << 40)
 #define OVERHEAD_LEARNS 0.05 /* the weight of each observation */
 
 struct known_key {
@@ -137,6 +139,7 @@ static void remove_known(struct curve_model *m, struct known_key *key) {
 }
 
 static void resize_known(struct curve_model *m, struct known_key *key, int64_t bytes) {
+    if (bytes > KEY_BYTES_MAX) bytes = KEY_BYTES_MAX;
     curve_caches_resize(m->caches, number_of(m, key), bytes);
     curve_distance_resize(m->distance, number_of(m, key), bytes);
 }
@@ -301,12 +304,13 @@ static int64_t bytes_after(struct curve_model *m, struct known_key *key,
     if (replaces) {
         bool has_own = command->rest == REPLAY_WRITES && index + 1 < record->argument_count;
         key->written_bytes = has_own ? record->arguments[index + 1].size : values_of(record);
-        return bare + key->written_bytes;
+        bare += key->written_bytes;
+        return bare < KEY_BYTES_MAX ? bare : KEY_BYTES_MAX;
     }
     bool is_there = curve_distance_of(m->distance, number) >= 0;
     int64_t bytes = is_there ? curve_caches_key(m->caches, number)->bytes : bare + 1;
     if (command->first == REPLAY_WRITES) bytes += values_of(record);
-    return bytes < TRACE_FILE_NUMBER_MAX ? bytes : TRACE_FILE_NUMBER_MAX;
+    return bytes < KEY_BYTES_MAX ? bytes : KEY_BYTES_MAX;
 }
 
 static void write_key(struct curve_model *m, struct known_key *key, int64_t bytes) {

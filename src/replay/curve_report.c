@@ -8,8 +8,11 @@
 
 #include "base/number.h"
 
+#define SIZE_SHOWN_MAX (UINT64_C(1) << 60)
+
 void curve_report_size(double bytes, char out[CURVE_TEXT_CHARS]) {
-    number_format_bytes_human(out, CURVE_TEXT_CHARS, bytes < 0 ? 0 : (uint64_t)bytes);
+    uint64_t whole = bytes < 0 ? 0 : bytes > SIZE_SHOWN_MAX ? SIZE_SHOWN_MAX : (uint64_t)bytes;
+    number_format_bytes_human(out, CURVE_TEXT_CHARS, whole);
 }
 
 void curve_report_share(double share, char out[CURVE_TEXT_CHARS]) {

@@ -157,7 +157,8 @@ static bool reach_recorded(void) {
     if (!ask_option(OPTION_SAMPLE) || !ask_option(OPTION_BUFFER)) return false;
     if (!ask_status(&unused_id, &unused_count, &unused_sample) || !ask_info()) return false;
     int64_t now = strtoll(old_values[OPTION_SAMPLE].bytes, NULL, 10);
-    head.sample = options.sample ? options.sample : now > 0 ? now : SAMPLE_DEFAULT;
+    bool is_set = now > 0 && now <= INT32_MAX;
+    head.sample = options.sample ? options.sample : is_set ? now : SAMPLE_DEFAULT;
     return true;
 }
 
@@ -294,11 +295,12 @@ static bool read_rest(void) {
     if (!end_id) end_id = next_id;
     without_keys -= without_keys_before + own_requests;
     end.without_keys = without_keys > 0 ? without_keys : 0; /* CONFIG RESETSTAT may come between */
-    do {
+    for (uint64_t before = 0; last_id > before || !before;) {
         if (last_id + 1 >= end_id) return true;
+        before = last_id ? last_id : 1;
         if (!read_some()) return false;
-    } while (answer.count);
-    return true;
+    }
+    return true; /* what is left are gaps, and later records */
 }
 
 static void print_summary(void) {
@@ -328,7 +330,7 @@ static int record_to_file(void) {
     if (!end_id) end_id = last_id ? last_id + 1 : begin_id;
     bool is_flushed = trace_file_flush(file); /* a failure is told by trace_file_finish */
     (void)is_flushed;
-    end.missing = (int64_t)(end_id - begin_id) - trace_file_written(file);
+    end.missing = (int64_t)(end_id > begin_id ? end_id - begin_id : 0) - trace_file_written(file);
     bool is_whole = trace_file_finish(file, &end, why);
     if (is_whole || status == RECORD_EXIT_FAILED) {
         if (is_whole) print_summary();

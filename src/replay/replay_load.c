@@ -29,6 +29,8 @@
 #define PRELOAD_BATCH_BYTES 65536
 #define PRELOAD_CONNECTIONS 8
 /* The longest wait for the last answers. */
+/* Due times of a trace with absurd ones: some thirty years. */
+#define DUE_NSEC_MAX 1e18
 #define DRAIN_NSEC INT64_C(10000000000)
 /* A server to which no connection can be made for so long is gone. */
 #define GONE_MSEC 5000
@@ -125,8 +127,9 @@ static int64_t next_due(void *context, unsigned thread) {
     const struct replay_command *command;
     if (!next_sent(p->times, &record, &command)) return LOAD_NEVER;
     double usec = (double)(record.wall_usec - p->settings->scan->first_usec);
-    int64_t nsec = (int64_t)(usec * 1000 / p->settings->pace);
-    if (nsec > p->due_nsec) p->due_nsec = nsec; /* wall time may go back */
+    double nsec = usec * 1000 / p->settings->pace;
+    if (nsec > DUE_NSEC_MAX) nsec = DUE_NSEC_MAX;
+    if ((int64_t)nsec > p->due_nsec) p->due_nsec = (int64_t)nsec; /* wall time may go back */
     return p->due_nsec;
 }
 
@@ -163,7 +166,7 @@ static void append_apart(struct replay *p, struct ticket *t, const struct trace_
                                                    .text = {"get", sizeof("get") - 1}};
     for (uint32_t i = 1; i < record->argument_count; i++) {
         const struct trace_file_argument *key = &record->arguments[i];
-        if (key->kind != TRACE_FILE_KEY) continue;
+        if (key->kind != TRACE_FILE_KEY && key->kind != TRACE_FILE_OTHER_KEY) continue;
         struct trace_file_argument words[] = {get, *key};
         struct trace_file_record one = *record;
         one.arguments = words;
@@ -288,14 +291,17 @@ static void take_answer(void *context, unsigned thread, const struct load_answer
 
 /* --- preloading ------------------------------------------------------------------------------- */
 
-/* Appends the content of each key that the record names for the first time and that was there. */
+/* Appends the content of each key that the record names for the first time and that was there. Keys
+ * that find no room in the batch are created when a later record names them. */
 static void append_contents(struct replay *p, struct ticket *t,
                             const struct trace_file_record *record,
                             const struct replay_command *command) {
     for (uint32_t i = 1; i < record->argument_count; i++) {
         const struct trace_file_argument *key = &record->arguments[i];
         if (key->kind != TRACE_FILE_KEY) continue;
-        if (t->count + CONTENT_REQUESTS_MAX > BATCH_REQUESTS_MAX) return;
+        if (t->count + CONTENT_REQUESTS_MAX > BATCH_REQUESTS_MAX ||
+            p->bytes.length > (size_t)REPLAY_REQUEST_BYTES_MAX)
+            return;
         if (!replay_keys_add(&p->seen, replay_key_hash(record->database, key->text))) continue;
         if (key->bytes < 0) continue;
         const struct replay_content content = {key->text, command->type, key->bytes, key->ttl_msec};

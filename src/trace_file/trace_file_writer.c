@@ -138,6 +138,11 @@ bool trace_file_flush(struct trace_file_writer *w) {
 
 /* --- begin and end ---------------------------------------------------------------------------- */
 
+/* A figure that a reader takes: what a server says may be absurd. */
+static int64_t sound_figure(int64_t figure, int64_t least) {
+    return figure < least ? least : figure > TRACE_FILE_NUMBER_MAX ? TRACE_FILE_NUMBER_MAX : figure;
+}
+
 /* A line end in a server's text would begin a line of its own. */
 static void append_text_line(struct buffer *out, const char *name, const char *text) {
     char shown[TRACE_FILE_WORD_CHARS];
@@ -157,7 +162,8 @@ static bool write_head(struct trace_file_writer *w, const struct trace_file_head
     buffer_printf(&text,
                   "maxmemory %" PRId64 "\nused_bytes %" PRId64 "\noverhead_bytes %" PRId64
                   "\nkeys %" PRId64 "\n",
-                  head->maxmemory, head->used_bytes, head->overhead_bytes, head->keys);
+                  sound_figure(head->maxmemory, -1), sound_figure(head->used_bytes, -1),
+                  sound_figure(head->overhead_bytes, -1), sound_figure(head->keys, -1));
     good = good && write_block(w, TRACE_FILE_HEAD, buffer_slice(&text));
     buffer_free(&text);
     return good;
@@ -202,8 +208,8 @@ bool trace_file_finish(struct trace_file_writer *w, struct trace_file_end *end,
     buffer_printf(&text,
                   "ending %s\nended_usec %" PRId64 "\nrecords %" PRId64 "\nmissing %" PRId64
                   "\nwithout_keys %" PRId64 "\n",
-                  endings[end->ending], end->ended_usec, end->records, end->missing,
-                  end->without_keys);
+                  endings[end->ending], end->ended_usec, end->records,
+                  sound_figure(end->missing, 0), sound_figure(end->without_keys, 0));
     bool good = write_block(w, TRACE_FILE_LAST, buffer_slice(&text)) && written;
     buffer_free(&text);
     /* EINVAL: what is written to is no file that could be synced. */

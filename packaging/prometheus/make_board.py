@@ -7,15 +7,18 @@ usage: make_board.py --write|--check REDIS_SERVER
 A panel is a title, a unit, and queries; its description is made of the help that the server's rows
 have for the metrics that its queries name (redis-server --describe-scrape). A query that names a
 metric that the server does not have, rates a gauge, or shows a counter that is not rated is
-refused. In queries {s} stands for the selection of instances, and {r} for the time over which a
+refused; where promtool is at hand (Debian: prometheus), Prometheus' own parser reads all queries and
+the alert rules, too. In queries {s} stands for the selection of instances, and {r} for the time over which a
 rate is taken.
 """
 
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 RATE = "rate(evenkeel_%s{s}[{r}])"
@@ -542,6 +545,28 @@ def make_alerts(rows):
     return "\n".join(lines) + "\n"
 
 
+def read_with_promtool(alerts):
+    """Whether Prometheus' parser takes the alerts, and the board's queries as recording rules."""
+    queries = [
+        {"record": f"query:{number}", "expr": fill(expression, 'instance=~".*"', "5m")}
+        for number, expression in enumerate(
+            expression for _, members in ROWS for *_, some in members for expression, _ in some
+        )
+    ]
+    texts = (alerts, json.dumps({"groups": [{"name": "board", "rules": queries}]}))
+    for text in texts if shutil.which("promtool") else ():
+        with tempfile.NamedTemporaryFile("w", suffix=".yml") as file:
+            file.write(text)
+            file.flush()
+            done = subprocess.run(
+                ["promtool", "check", "rules", file.name], capture_output=True, text=True
+            )
+        if done.returncode:
+            print(f"promtool: {done.stdout}{done.stderr}")
+            return False
+    return True
+
+
 def main():
     mode, server = sys.argv[1:]
     rows = read_rows(server)
@@ -549,7 +574,7 @@ def main():
         "evenkeel-board.json": json.dumps(make_board(rows), indent=1) + "\n",
         "evenkeel-alerts.yml": make_alerts(rows),
     }
-    status = 0
+    status = 0 if read_with_promtool(files["evenkeel-alerts.yml"]) else 1
     for name, text in files.items():
         path = HERE / name
         if path.exists() and path.read_text() == text:

@@ -353,7 +353,7 @@ start_metrics {databases 10 save ""} {
         }
     }
 
-    test {A thousand scrapes that never end: bounded, and both sides are served} {
+    test {Hundreds of scrapes that never end: bounded, and both sides are served} {
         set before [s mem_other]
         set channels {}
         for {set i 0} {$i < 300} {incr i} {

@@ -7,9 +7,9 @@ usage: make_board.py --write|--check REDIS_SERVER
 A panel is a title, a unit, and queries; its description is made of the help that the server's rows
 have for the metrics that its queries name (redis-server --describe-scrape). A query that names a
 metric that the server does not have, rates a gauge, or shows a counter that is not rated is
-refused; where promtool is at hand (Debian: prometheus), Prometheus' own parser reads all queries and
-the alert rules, too. In queries {s} stands for the selection of instances, and {r} for the time over which a
-rate is taken.
+refused; where promtool is at hand (Debian: prometheus), Prometheus' own parser reads all queries
+and the alert rules, too. In queries {s} stands for the selection of instances, and {r} for the time
+over which a rate is taken.
 """
 
 import json

@@ -318,7 +318,7 @@ start_server {overrides {rename-command {CONFIG ""}}} {
     test {A server without CONFIG is told so} {
         set result [experiment $lab --set hz=5,10]
         assert_equal 1 [dict get $result status]
-        assert_match "redis-lab experiment: the server refuses CONFIG GET hz: ERR unknown command*" \
+        assert_match "*: the server refuses CONFIG GET hz: ERR unknown command*" \
             [dict get $result err]
     }
 }

@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What scrapes of metrics-port cost, and that Prometheus' own parser reads every one of them.
 
-usage: tests/measure/scrape.py [--server PATH] [--scrapes N] [--blocks N] [--seconds S] [--rate N]
+usage: tests/measure/scrape.py [--server PATH] [--scrapes N] [--cpu-scrapes N] [--blocks N]
+                              [--seconds S] [--rate N]
 
 Starts a server, puts load on it (redis-benchmark: SET, GET, LPUSH and more, without an end), and
 scrapes it N times, one after the other. Each page is read by prometheus_client.parser where that
 Python package is installed (else the run says so), families must not come twice, and counters must
-not fall. Then, without the load, blocks with `--rate` scrapes a second and blocks
-with none alternate, while one connection sends a GET each millisecond; their p99s are compared
-within each pair.
+not fall. Then, without the load, the server's CPU a scrape is taken, and blocks with `--rate`
+scrapes a second and blocks with none alternate, while one connection sends a GET each millisecond;
+their p99s are compared within each pair.
 """
 
 import argparse
@@ -126,6 +127,20 @@ def scrape_under_load(options, client, port, metrics):
     )
 
 
+def measure_cpu(options, client, metrics):
+    """CPU of the server a scrape, which other programs of the machine hardly change."""
+
+    def spent():
+        figures = client.figures()
+        return sum(float(figures["used_cpu_" + kind]) for kind in ("user", "sys"))
+
+    size, before = 0, spent()
+    for _ in range(options.cpu_scrapes):
+        size = len(scrape(metrics))
+    spent_usec = (spent() - before) / options.cpu_scrapes * 1e6
+    print(f"CPU of the server without load: {spent_usec:.0f} us a scrape of {size} bytes")
+
+
 def scrape_on(port, rate):
     while True:
         scrape(port)
@@ -167,6 +182,7 @@ def main():
     parser = argparse.ArgumentParser(description="What scrapes of metrics-port cost.")
     parser.add_argument("--server", default=str(BUILD / "bin/redis-server"))
     parser.add_argument("--scrapes", type=int, default=10000)
+    parser.add_argument("--cpu-scrapes", type=int, default=500)
     parser.add_argument("--blocks", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--rate", type=int, default=10)
@@ -196,6 +212,8 @@ def main():
                 client.call("SET key value")
                 if options.scrapes:
                     scrape_under_load(options, client, port, metrics)
+                if options.cpu_scrapes:
+                    measure_cpu(options, client, metrics)
                 if options.blocks:
                     compare(options, client, metrics)
             finally:

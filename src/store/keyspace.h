@@ -19,14 +19,40 @@ struct keyspace;
 /* Registers options and metrics; then creates as many databases as the option `databases` says. */
 void keyspace_register(void);
 void keyspace_open(void);
+/* Partitions all databases into KEY_SLOTS tables, one for each slot (base/key_slot.h), or, with
+ * false, makes them one table each again. All databases must be empty and no save may be under way,
+ * and no hash of a key from before (key_hash_of) may be used afterwards. Called before
+ * keyspace_open where the server is a node of a cluster. */
+void keyspace_partition(bool on);
+/* Whether the databases are partitioned by slots. The commands that a cluster refuses (SELECT,
+ * MOVE, SWAPDB, COPY DB ...) ask this. O(1). */
+bool keyspace_is_partitioned(void);
 int keyspace_databases(void);
 /* 0 <= index < keyspace_databases(). */
 struct keyspace *keyspace_at(int index);
 int keyspace_index(const struct keyspace *ks);
 
+/* Called by walks for each key. */
+typedef void keyspace_visit(struct entry *e, void *context);
+
 size_t keyspace_count(const struct keyspace *ks);
 size_t keyspace_count_volatile(const struct keyspace *ks); /* keys with a deadline */
-size_t keyspace_volatile_total(void);                      /* of all databases */
+
+/* ---- slots: only in a partitioned keyspace ---- */
+
+/* The number of keys in a slot, due ones included; 0 while the slot is dropped. O(1). */
+size_t keyspace_slot_count(const struct keyspace *ks, unsigned slot);
+/* Calls `visit` for up to `wanted` keys of the slot that are not due; deletes due keys that it
+ * meets, if keys may expire. Returns the number of keys visited: fewer than `wanted` only if the
+ * slot has no more. Visits none while the slot is dropped. O(wanted + due keys met), besides at
+ * most 1,024 empty buckets. `visit` must neither change the keyspace nor look keys up. */
+size_t keyspace_slot_each(struct keyspace *ks, unsigned slot, size_t wanted, keyspace_visit *visit,
+                          void *context);
+/* Marks a slot as dropped: its keys are not counted, listed, walked or drawn any more. They are
+ * removed afterwards (exec/slot_drop.h). The slot must not get a key until it is empty. O(1). */
+void keyspace_slot_hide(struct keyspace *ks, unsigned slot);
+
+size_t keyspace_volatile_total(void); /* of all databases */
 /* Mean time to live in ms of the keys with a deadline; due keys that still exist count with a
  * negative one, but the mean is at least 0. O(1). */
 FOR_TESTS int64_t keyspace_average_ttl_msec(const struct keyspace *ks);
@@ -66,7 +92,6 @@ void keyspace_note_access(struct entry *e);
 /* SCAN: looks at about `wanted` keys of one bucket: calls `visit` for each key that is not due,
  * deletes due ones, and returns the next cursor; see table_scan_some. `visit` must neither change
  * the keyspace nor look keys up, because a lookup may pay a step of owed shrinking. */
-typedef void keyspace_visit(struct entry *e, void *context);
 MUST_USE uint64_t keyspace_scan(struct keyspace *ks, uint64_t cursor, size_t wanted,
                                 keyspace_visit *visit, void *context);
 /* Calls `visit` once for each key that is not due. O(keys). `visit` must neither change the

@@ -18,7 +18,7 @@
 /* tables[n][b]: the sum of byte b and n zero bytes behind it. */
 static uint16_t tables[TABLE_BYTES][256];
 
-__attribute__((constructor)) static void make_tables(void) {
+__attribute__((constructor)) static void compute_tables(void) {
     for (unsigned byte = 0; byte < 256; byte++) {
         unsigned sum = byte << 8;
         for (int bit = 0; bit < 8; bit++) sum = sum << 1 ^ (sum & 0x8000 ? POLYNOMIAL : 0);

@@ -7,7 +7,6 @@
 #include "command/call.h"
 
 #include "base/blob.h"
-#include "base/hash.h"
 #include "command/command.h"
 #include "metric/metric.h"
 #include "net/batch.h"
@@ -59,8 +58,7 @@ struct blob *call_take_argument(const struct call *call, int index, enum memory_
 
 uint64_t call_key_hash(const struct call *call, int index) {
     if (index == call->hashed) return call->key_hash;
-    struct slice key = call->argv[index];
-    return hash_bytes(key.bytes, key.length);
+    return key_hash_of(call->argv[index]);
 }
 
 struct key call_key(const struct call *call, int index) {

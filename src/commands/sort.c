@@ -30,7 +30,6 @@
 #include <locale.h>
 #include <math.h>
 
-#include "base/hash.h"
 #include "base/number.h"
 #include "base/panic.h"
 #include "base/places.h"
@@ -378,7 +377,8 @@ static void run_jobs(struct sort *s, struct job *jobs, size_t count) {
         buffer_append(&s->names, p->before.bytes, p->before.length);
         buffer_append(&s->names, element.bytes, element.length);
         buffer_append(&s->names, p->after.bytes, p->after.length);
-        hashes[keys] = hash_bytes(s->names.bytes + ends[keys], s->names.length - ends[keys]);
+        hashes[keys] =
+            key_hash_of((struct slice){s->names.bytes + ends[keys], s->names.length - ends[keys]});
         keyspace_prefetch_bucket(ks, hashes[keys]);
         looked_up[keys++] = &jobs[i];
         ends[keys] = s->names.length;

@@ -14,12 +14,13 @@
  * L is in the tag from level 16 on. Below that level elements are few enough to be in the
  * processor's cache: they are prefetched together and hashed again.
  *
- * The place. Buckets stand in chunks of 1,024. Chunk 0 grows by doubling from one bucket, so that
- * a small table is small; every other chunk is allocated with its first bucket and freed with its
- * last. A directory of two levels finds chunks 1 and up: pages of 512 addresses under a root that
- * doubles. No allocation is larger than TABLE_CHUNK_BYTES, and a bucket is cleared when it comes
- * into use; so all steps cost the same, except for the doublings of chunk 0 and of the root, which
- * move at most 32 KiB.
+ * The place. Buckets stand in chunks of 1,024. The last chunk grows from one bucket, in the
+ * allocator's size classes and at least by a sixteenth of the table, so that a small table is
+ * small, and a middling one wastes little; from 16,384 buckets on a chunk is allocated whole. A
+ * directory of two levels finds chunks 1 and up: pages of 512 addresses, of which the first grows
+ * by doubling, under a root that doubles. No allocation is larger than TABLE_CHUNK_BYTES, and a
+ * bucket is cleared when it comes into use; so all steps cost the same, except for those that move
+ * the last chunk, a page or the root, at most 56 KiB.
  *
  * The debt. An insert above the load limit splits a bucket, or two where growth was put off. A
  * table that falls below its minimal fill owes shrinking until it is filled to SHRINK_STOP_PERCENT
@@ -52,14 +53,16 @@
  * instead; the directory's number of elements of each chunk leads to its element.
  *
  * Invariants (table_check):
- *  1. 2^L <= n < 2^(L+1), low_mask = 2^L - 1; n = 0 before the first insert only.
+ *  1. 2^L <= n < 2^(L+1), low_mask = 2^L - 1; n = 0 before the first insert only, and after
+ *     table_clear.
  *  2. Each element stands in the chain that its hash addresses, under its fingerprint and tag.
  *  3. A bucket with a link is full: six elements and the link. An overflow bucket holds at least
  *     two elements, because a single one would stand in the place of the link.
  *  4. An empty slot's word is 0 and so is its fingerprint.
  *  5. `count`, `depths` and `bytes` are what a walk finds.
- *  6. Chunks stand for all buckets below n and no others; so do the directory's pages. Of each
- *     chunk but the first, `counts` has the number of elements in its chains.
+ *  6. Chunks stand for all buckets below n and no others; so do the directory's pages. All chunks
+ *     but the last are full, and so are all pages if there are several. Of each chunk but the
+ *     first, the page has the number of elements in its chains.
  *  7. While the table owes shrinking, one more merge leaves it at most SHRINK_STOP_PERCENT full.
  *  8. A listed table that may pay is in `payable`. One that owes is listed, unless
  *     table_forget_owing has taken it out since its last removal.
@@ -113,12 +116,16 @@
 #define CHUNK_SHIFT 10
 #define PAGE_CHUNKS ((size_t)512)
 #define PAGE_SHIFT 9
-#define PAGE_BYTES sizeof(struct page)
 #define ROOT_PAGES_MAX ((size_t)8192)
-#define BUCKETS_MAX (ROOT_PAGES_MAX * PAGE_CHUNKS * CHUNK_BUCKETS)
-/* Whole pages, because the allocator gives a large block without alignment a random start within
- * its first page, so each chunk would touch one page more than it fills. */
-#define CHUNK_ALIGNMENT 4096
+#define BUCKETS_MAX (ROOT_PAGES_MAX * PAGE_CHUNKS * CHUNK_BUCKETS - 1)
+/* A chunk of a table with n buckets grows by n / CHUNK_STEP_SHARE buckets at least, but with the
+ * allocator's classes, of which there are CLASSES_PER_DOUBLING. */
+#define CHUNK_STEP_SHARE 16
+#define CLASSES_PER_DOUBLING 4
+/* Large blocks are whole pages, because the allocator gives a large block without alignment a
+ * random start within its first page, so each would touch one page more than it fills. */
+#define LARGE_ALIGNMENT 4096
+#define LARGE_BUCKETS ((size_t)256) /* 16 KiB, the allocator's smallest large block */
 #define BUCKET_BYTES sizeof(struct bucket)
 
 #define MIN_FILL_PERCENT_DEFAULT 10
@@ -130,7 +137,7 @@
 
 /* Overflow buckets are counted by their depth in the chain; the last counter is for all deeper
  * ones. */
-#define DEPTHS 8
+#define DEPTHS 3
 #define WORD_BYTES 8 /* allocations are multiples of it */
 /* table_random draws so often before it draws a rank, and prefetches the buckets of so many draws
  * together. */
@@ -150,32 +157,37 @@ _Static_assert(sizeof(struct bucket) == 64, "a bucket is one cache line");
 _Static_assert(CHUNK_BUCKETS * sizeof(struct bucket) == TABLE_CHUNK_BYTES, "a chunk is full");
 _Static_assert(ROOT_PAGES_MAX * sizeof(void *) <= TABLE_CHUNK_BYTES, "the root is no large block");
 
-/* A part of the directory. */
+/* A part of the directory: the chunks' addresses, and behind them, as uint32_t, the numbers of
+ * elements in their chains. It has room for 2^page_shift chunks. */
 struct page {
-    struct bucket *chunks[PAGE_CHUNKS];
-    uint32_t counts[PAGE_CHUNKS]; /* elements in each chunk's chains */
+    struct bucket *chunks[1];
 };
+#define PAGE_BYTES(chunks) ((chunks) * (sizeof(struct bucket *) + sizeof(uint32_t)))
 
+/* What a lookup reads stands in the first 32 bytes, which are in one line of the cache even where
+ * tables stand side by side (table_create_many). */
 struct table {
-    size_t buckets;       /* n */
-    uint64_t low_mask;    /* 2^L - 1 */
+    uint32_t buckets;     /* n */
+    uint32_t low_mask;    /* 2^L - 1 */
     struct bucket *first; /* chunk 0, or no_bucket */
-    struct page **root;   /* chunk 0 of page 0 is not used */
+    struct page **root;   /* chunk 0 of page 0 is not used; NULL while there is only chunk 0 */
     const struct table_type *type;
     size_t count;
-    size_t grow_above; /* an insert beyond this count splits */
     size_t bytes;
-    size_t splits, merges;
-    uint32_t depths[DEPTHS]; /* overflow buckets at depth 1, 2 ...; 0 = the primary one */
-    uint32_t deepest;        /* no chain is deeper, while depths[DEPTHS - 1] is not 0 */
-    uint16_t first_capacity; /* buckets */
-    uint16_t root_capacity;  /* pages */
-    bool shrinking;          /* owes shrinking */
-    bool listed;             /* in `payable` or `waiting` */
-    bool watched;            /* table_watch */
-    int32_t unseen;          /* of bytes, in words: see table_bytes_seen */
     struct list_link link;
+    uint32_t splits, merges; /* since creation; they wrap */
+    uint32_t depths[DEPTHS]; /* overflow buckets at depth 1, 2 ...; 0 = the primary one */
+    int32_t unseen;          /* of bytes, in words: see table_bytes_seen */
+    uint16_t deepest;        /* no chain is deeper, while depths[DEPTHS - 1] is not 0 */
+    uint16_t last_capacity;  /* of the last chunk, in buckets */
+    uint8_t root_shift;      /* the root has room for 2^root_shift pages */
+    uint8_t page_shift;
+    bool shrinking : 1; /* owes shrinking */
+    bool listed : 1;    /* in `payable` or `waiting` */
+    bool watched : 1;   /* table_watch */
 };
+
+_Static_assert(sizeof(struct table) == TABLE_BYTES, "the header promises this size");
 
 static enum table_resize resize_mode = TABLE_RESIZE_FREE;
 static unsigned min_fill_percent = MIN_FILL_PERCENT_DEFAULT;
@@ -261,9 +273,9 @@ static void bucket_prefetch_elements(const struct bucket *b) {
 /* ---- Finding buckets ---- */
 
 static inline size_t index_of(const struct table *t, uint64_t hash) {
-    uint64_t index = hash & (t->low_mask << 1 | 1);
+    uint32_t index = (uint32_t)hash & (t->low_mask << 1 | 1);
     /* Without a branch, which would be mispredicted for up to half of the hashes. */
-    return index & ~((t->low_mask + 1) & -(uint64_t)(index >= t->buckets));
+    return index & ~((t->low_mask + 1) & -(uint32_t)(index >= t->buckets));
 }
 
 static inline struct bucket *bucket_at(const struct table *t, size_t index) {
@@ -275,7 +287,9 @@ static inline struct bucket *bucket_at(const struct table *t, size_t index) {
 
 /* Elements in the chunk's chains, for any but chunk 0. */
 static inline uint32_t *chunk_count(const struct table *t, size_t chunk) {
-    return &t->root[chunk >> PAGE_SHIFT]->counts[chunk % PAGE_CHUNKS];
+    struct page *page = t->root[chunk >> PAGE_SHIFT];
+    uint32_t *counts = (uint32_t *)(void *)(page->chunks + ((size_t)1 << t->page_shift));
+    return counts + chunk % PAGE_CHUNKS;
 }
 
 /* Counts `more` further elements (a wrapped number: fewer) in the bucket's chain. */
@@ -354,7 +368,7 @@ static inline uint32_t *depth_counter(struct table *t, unsigned depth) {
 }
 
 static void depth_enter(struct table *t, unsigned depth) {
-    if (depth > t->deepest) t->deepest = depth;
+    if (depth > t->deepest) t->deepest = depth < UINT16_MAX ? (uint16_t)depth : UINT16_MAX;
     (*depth_counter(t, depth))++;
 }
 
@@ -450,74 +464,124 @@ static void chain_remove(struct table *t, struct bucket *primary, uint64_t *slot
 
 /* ---- Chunks and the directory ---- */
 
-static void first_resize(struct table *t, size_t capacity) {
-    size_t old = t->first_capacity, bytes = capacity * BUCKET_BYTES;
-    size_t alignment = capacity == CHUNK_BUCKETS ? CHUNK_ALIGNMENT : BUCKET_BYTES;
-    struct bucket *chunk = memory_alloc_aligned(alignment, bytes, t->type->class);
-    t->bytes += memory_good_size(bytes);
-    if (old != 0) {
-        size_t kept = old < capacity ? old : capacity;
-        memcpy(chunk, t->first, kept * BUCKET_BYTES);
-        alignment = old == CHUNK_BUCKETS ? CHUNK_ALIGNMENT : BUCKET_BYTES;
-        memory_free_aligned(t->first, alignment, old * BUCKET_BYTES, t->type->class);
-        t->bytes -= memory_good_size(old * BUCKET_BYTES);
-    }
-    t->first = chunk;
-    t->first_capacity = (uint16_t)capacity;
+static size_t chunk_alignment(size_t buckets) {
+    return buckets < LARGE_BUCKETS ? BUCKET_BYTES : LARGE_ALIGNMENT;
 }
 
+static size_t power_below(size_t n) { return (size_t)1 << (63 - __builtin_clzll(n)); }
+
+/* The capacity that follows on this one of a chunk whose first bucket is `start`. */
+static size_t capacity_after(size_t start, size_t capacity) {
+    size_t by_table = start == 0 ? 1 : power_below(start) / CHUNK_STEP_SHARE;
+    size_t by_class = capacity == 0 ? 0 : power_below(capacity) / CLASSES_PER_DOUBLING;
+    size_t next = capacity + (by_table > by_class ? by_table : by_class);
+    return next < CHUNK_BUCKETS ? next : CHUNK_BUCKETS;
+}
+
+static struct bucket *buckets_alloc(struct table *t, size_t buckets) {
+    t->bytes += memory_good_size(buckets * BUCKET_BYTES);
+    return memory_alloc_aligned(chunk_alignment(buckets), buckets * BUCKET_BYTES, t->type->class);
+}
+
+static void buckets_free(struct table *t, struct bucket *chunk, size_t buckets) {
+    t->bytes -= memory_good_size(buckets * BUCKET_BYTES);
+    memory_free_aligned(chunk, chunk_alignment(buckets), buckets * BUCKET_BYTES, t->type->class);
+}
+
+/* The place of a chunk's address. */
+static struct bucket **chunk_place(struct table *t, size_t chunk) {
+    return chunk == 0 ? &t->first : &t->root[chunk >> PAGE_SHIFT]->chunks[chunk % PAGE_CHUNKS];
+}
+
+/* Gives the last chunk another capacity; `used` of its buckets are kept. */
+static void last_resize(struct table *t, size_t chunk, size_t used, size_t capacity) {
+    struct bucket **place = chunk_place(t, chunk), *old = *place;
+    *place = buckets_alloc(t, capacity);
+    if (t->last_capacity != 0) {
+        memcpy(*place, old, used * BUCKET_BYTES);
+        buckets_free(t, old, t->last_capacity);
+    }
+    t->last_capacity = (uint16_t)capacity;
+}
+
+static void root_free(struct table *t) {
+    size_t bytes = sizeof(*t->root) << t->root_shift;
+    memory_free_sized(t->root, bytes, t->type->class);
+    t->bytes -= memory_good_size(bytes);
+    t->root = NULL;
+    t->root_shift = 0;
+}
+
+/* Makes room for twice as many pages, or for the first one. */
 static void root_grow(struct table *t) {
-    size_t old = t->root_capacity, capacity = old == 0 ? 1 : 2 * old;
+    unsigned shift = t->root ? t->root_shift + 1U : 0;
+    size_t old = t->root ? (size_t)1 << t->root_shift : 0, capacity = (size_t)1 << shift;
     ASSERT_COMPARE(capacity, <=, ROOT_PAGES_MAX);
     t->root = memory_realloc(t->root, capacity * sizeof(*t->root), t->type->class);
     for (size_t i = old; i < capacity; i++) t->root[i] = NULL;
     t->bytes += memory_good_size(capacity * sizeof(*t->root));
     if (old != 0) t->bytes -= memory_good_size(old * sizeof(*t->root));
-    t->root_capacity = (uint16_t)capacity;
+    t->root_shift = (uint8_t)shift;
 }
 
-static void chunk_alloc(struct table *t, size_t chunk) {
+static struct page *page_alloc(struct table *t, unsigned shift) {
+    size_t bytes = PAGE_BYTES((size_t)1 << shift);
+    t->bytes += memory_good_size(bytes);
+    return memory_zalloc(bytes, t->type->class);
+}
+
+static void page_free(struct table *t, struct page *page) {
+    size_t bytes = PAGE_BYTES((size_t)1 << t->page_shift);
+    memory_free_sized(page, bytes, t->type->class);
+    t->bytes -= memory_good_size(bytes);
+}
+
+/* Doubles the first page, which is the only one. */
+static void page_grow(struct table *t) {
+    size_t chunks = (size_t)1 << t->page_shift;
+    struct page *old = t->root[0], *page = page_alloc(t, t->page_shift + 1U);
+    memcpy(page->chunks, old->chunks, chunks * sizeof(*old->chunks));
+    memcpy(page->chunks + 2 * chunks, old->chunks + chunks, chunks * sizeof(uint32_t));
+    page_free(t, old);
+    t->root[0] = page;
+    t->page_shift++;
+}
+
+/* Makes room in the directory for a chunk behind the last one. */
+static void chunk_open(struct table *t, size_t chunk) {
     size_t page = chunk >> PAGE_SHIFT;
-    if (page >= t->root_capacity) root_grow(t);
+    if (t->root == NULL || page >> t->root_shift != 0) root_grow(t);
     if (t->root[page] == NULL) {
-        t->root[page] = memory_zalloc(PAGE_BYTES, t->type->class);
-        t->bytes += memory_good_size(PAGE_BYTES);
+        if (page == 0) t->page_shift = 1;
+        t->root[page] = page_alloc(t, t->page_shift);
+    } else if (chunk % PAGE_CHUNKS >> t->page_shift != 0) {
+        page_grow(t);
     }
     *chunk_count(t, chunk) = 0;
-    t->root[page]->chunks[chunk % PAGE_CHUNKS] =
-        memory_alloc_aligned(CHUNK_ALIGNMENT, TABLE_CHUNK_BYTES, t->type->class);
-    t->bytes += memory_good_size(TABLE_CHUNK_BYTES);
+    t->last_capacity = 0;
 }
 
 /* Frees the highest chunk, and the page of the directory that only this chunk needed. */
 static void chunk_free(struct table *t, size_t chunk) {
     size_t page = chunk >> PAGE_SHIFT;
-    memory_free_aligned(t->root[page]->chunks[chunk % PAGE_CHUNKS], CHUNK_ALIGNMENT,
-                        TABLE_CHUNK_BYTES, t->type->class);
-    t->bytes -= memory_good_size(TABLE_CHUNK_BYTES);
-    t->root[page]->chunks[chunk % PAGE_CHUNKS] = NULL;
+    struct bucket **place = chunk_place(t, chunk);
+    buckets_free(t, *place, t->last_capacity);
+    t->last_capacity = CHUNK_BUCKETS;
+    *place = NULL;
     if (chunk % PAGE_CHUNKS == 0 || chunk == 1) {
-        memory_free_sized(t->root[page], PAGE_BYTES, t->type->class);
-        t->bytes -= memory_good_size(PAGE_BYTES);
+        page_free(t, t->root[page]);
         t->root[page] = NULL;
     }
-    if (chunk == 1) {
-        memory_free_sized(t->root, t->root_capacity * sizeof(*t->root), t->type->class);
-        t->bytes -= memory_good_size(t->root_capacity * sizeof(*t->root));
-        t->root = NULL;
-        t->root_capacity = 0;
-    }
+    if (chunk == 1) root_free(t);
 }
 
 /* Makes room for the bucket behind the last one and clears it. */
 static struct bucket *bucket_open(struct table *t) {
-    size_t index = t->buckets;
+    size_t index = t->buckets, chunk = index >> CHUNK_SHIFT, used = index % CHUNK_BUCKETS;
     ASSERT(index < BUCKETS_MAX);
-    if (index < CHUNK_BUCKETS) {
-        if (index == t->first_capacity) first_resize(t, index == 0 ? 1 : 2 * index);
-    } else if (index % CHUNK_BUCKETS == 0) {
-        chunk_alloc(t, index >> CHUNK_SHIFT);
-    }
+    if (used == 0 && chunk != 0) chunk_open(t, chunk);
+    if (used == t->last_capacity)
+        last_resize(t, chunk, used, capacity_after(index - used, t->last_capacity));
     struct bucket *b = bucket_at(t, index);
     *b = (struct bucket){0};
     return b;
@@ -525,21 +589,19 @@ static struct bucket *bucket_open(struct table *t) {
 
 /* Frees the memory that only the bucket behind the last one needed. */
 static void bucket_close(struct table *t) {
-    if (t->buckets % CHUNK_BUCKETS == 0)
-        chunk_free(t, t->buckets >> CHUNK_SHIFT);
-    else if (t->buckets <= (size_t)t->first_capacity / 2)
-        first_resize(t, t->first_capacity / 2);
+    size_t chunk = t->buckets >> CHUNK_SHIFT, used = t->buckets % CHUNK_BUCKETS, capacity = 0;
+    if (used == 0) {
+        chunk_free(t, chunk);
+    } else if (used <= (size_t)t->last_capacity / 2) {
+        while (capacity < used) capacity = capacity_after(t->buckets - used, capacity);
+        if (capacity < t->last_capacity) last_resize(t, chunk, used, capacity);
+    }
 }
 
 /* ---- Growth and shrinking ---- */
 
 static inline size_t load_limit(size_t buckets) {
     return buckets * TABLE_LOAD_NUMERATOR / TABLE_LOAD_DENOMINATOR;
-}
-
-static void set_buckets(struct table *t, size_t buckets) {
-    t->buckets = buckets;
-    t->grow_above = load_limit(buckets);
 }
 
 static inline bool fill_below(const struct table *t, size_t percent) {
@@ -607,15 +669,15 @@ static inline void note_moved(struct table *t, size_t from, size_t to, uint32_t 
 
 static void split_bucket(struct table *t) {
     struct bucket *fresh = bucket_open(t);
-    size_t source = t->buckets - (t->low_mask + 1);
-    unsigned level = (unsigned)__builtin_ctzll(t->low_mask + 1);
+    size_t source = t->buckets - ((size_t)t->low_mask + 1);
+    unsigned level = (unsigned)__builtin_ctzll((size_t)t->low_mask + 1);
     struct bucket *b = bucket_at(t, source), old = *b;
     *b = (struct bucket){0};
     struct chain_end ends[2] = {{b, 0}, {fresh, 0}};
     note_moved(t, source, t->buckets, chain_pour(t, &old, ends, level));
     split_prefetch(t, source);
-    set_buckets(t, t->buckets + 1);
-    if (t->buckets == 2 * (t->low_mask + 1)) t->low_mask = t->low_mask << 1 | 1;
+    t->buckets++;
+    if (t->buckets == 2 * ((size_t)t->low_mask + 1)) t->low_mask = t->low_mask << 1 | 1;
     t->splits++;
     PROBE2(table__split, t->buckets, t->count);
 }
@@ -626,7 +688,7 @@ static void merge_buckets(struct table *t) {
     size_t last = t->buckets - 1, target = last - (t->low_mask + 1);
     struct chain_end ends[2] = {chain_end_of(bucket_at(t, target)), {NULL, 0}};
     note_moved(t, last, target, chain_pour(t, bucket_at(t, last), ends, 0));
-    set_buckets(t, last);
+    t->buckets--;
     t->merges++;
     PROBE2(table__merge, t->buckets, t->count);
     bucket_close(t);
@@ -638,15 +700,21 @@ static inline bool can_merge(const struct table *t) {
                                  SHRINK_STOP_PERCENT * TABLE_LOAD_NUMERATOR * (t->buckets - 1);
 }
 
+/* count > load_limit(buckets), without a division. */
+static inline bool is_above_load_limit(const struct table *t) {
+    return t->count * TABLE_LOAD_DENOMINATOR > (size_t)t->buckets * TABLE_LOAD_NUMERATOR;
+}
+
 static inline bool owes_growth(const struct table *t) {
-    return t->count > t->grow_above && t->buckets != 0;
+    return is_above_load_limit(t) && t->buckets != 0;
 }
 
 static const struct table *resting; /* splits and merges nothing; NULL = none */
 
 static bool may_grow(const struct table *t) {
     if (!owes_growth(t) || t == resting) return false;
-    return resize_mode == TABLE_RESIZE_FREE || t->count > AVOID_LOAD_FACTOR * t->grow_above;
+    return resize_mode == TABLE_RESIZE_FREE ||
+           t->count > AVOID_LOAD_FACTOR * load_limit(t->buckets);
 }
 
 static bool may_shrink(const struct table *t) {
@@ -796,7 +864,7 @@ bool table_reserve(struct table *t, size_t elements, size_t steps) {
     t->shrinking = false;
     if (t->buckets == 0 && wanted > 0) {
         bucket_open(t);
-        set_buckets(t, 1);
+        t->buckets = 1;
     }
     for (; wanted > load_limit(t->buckets); steps--) {
         if (steps == 0) return false;
@@ -807,14 +875,31 @@ bool table_reserve(struct table *t, size_t elements, size_t steps) {
 
 /* ---- Life ---- */
 
-struct table *table_create(const struct table_type *type) {
-    struct table *t = memory_alloc(sizeof(*t), type->class);
+static void table_init(struct table *t, const struct table_type *type, size_t bytes) {
     *t = (struct table){
         .first = (struct bucket *)(uintptr_t)&no_bucket,
         .type = type,
-        .bytes = memory_good_size(sizeof(*t)),
+        .bytes = bytes,
     };
+}
+
+struct table *table_create(const struct table_type *type) {
+    struct table *t = memory_alloc(sizeof(*t), type->class);
+    table_init(t, type, memory_good_size(sizeof(*t)));
     return t;
+}
+
+struct table *table_create_many(const struct table_type *type, size_t count) {
+    size_t bytes = count * sizeof(struct table);
+    struct table *tables = memory_alloc_aligned(BUCKET_BYTES, bytes, type->class);
+    for (size_t i = 0; i < count; i++) table_init(&tables[i], type, 0);
+    return tables;
+}
+
+void table_free_many(struct table *tables, size_t count) {
+    enum memory_class class = tables->type->class;
+    for (size_t i = 0; i < count; i++) table_clear(&tables[i]);
+    memory_free_aligned(tables, BUCKET_BYTES, count * sizeof(struct table), class);
 }
 
 static void chain_free(struct table *t, struct bucket *primary,
@@ -827,22 +912,31 @@ static void chain_free(struct table *t, struct bucket *primary,
     }
 }
 
-bool table_free_step(struct table *t, size_t buckets_max,
-                     void (*release)(void *element, void *context), void *context) {
+bool table_clear_step(struct table *t, size_t *buckets_max,
+                      void (*release)(void *element, void *context), void *context) {
     debt_unlist(t);
     t->unseen = 0;
-    for (; t->buckets > 0; buckets_max--) {
-        if (buckets_max == 0) return false;
+    for (; t->buckets > 0; --*buckets_max) {
+        if (*buckets_max == 0) return false;
         size_t last = --t->buckets;
         struct bucket *b = bucket_at(t, last);
         if (last % CHUNK_BUCKETS != 0) prefetch(b - 1);
         chain_free(t, b, release, context);
         if (last % CHUNK_BUCKETS == 0 && last != 0) chunk_free(t, last >> CHUNK_SHIFT);
     }
-    if (t->first_capacity != 0) {
-        size_t alignment = t->first_capacity == CHUNK_BUCKETS ? CHUNK_ALIGNMENT : BUCKET_BYTES;
-        memory_free_aligned(t->first, alignment, t->first_capacity * BUCKET_BYTES, t->type->class);
-    }
+    if (t->last_capacity != 0) buckets_free(t, t->first, t->last_capacity);
+    table_init(t, t->type, t->bytes);
+    return true;
+}
+
+void table_clear(struct table *t) {
+    size_t all = SIZE_MAX;
+    table_clear_step(t, &all, NULL, NULL);
+}
+
+bool table_free_step(struct table *t, size_t buckets_max,
+                     void (*release)(void *element, void *context), void *context) {
+    if (!table_clear_step(t, &buckets_max, release, context)) return false;
     memory_free_sized(t, sizeof(*t), t->type->class);
     return true;
 }
@@ -882,17 +976,17 @@ void *table_slot_replace(table_slot slot, void *element) {
 void table_insert(struct table *t, uint64_t hash, void *element) {
     if (UNLIKELY(t->buckets == 0)) {
         bucket_open(t);
-        set_buckets(t, 1);
+        t->buckets = 1;
     }
     size_t index = index_of(t, hash);
     struct bucket *primary = bucket_at(t, index), *spare = NULL;
-    ASSERT_SLOW(t->type->element_hash(element) == hash);
+    ASSERT_SLOW(((t->type->element_hash(element) ^ hash) & TABLE_HASH_BITS) == 0);
     ASSERT_SLOW(chain_find_element(primary, hash, element) == NULL);
     struct chain_end end = chain_end_of(primary);
     chain_append(t, &end, &spare, fingerprint_of(hash), word_make(hash, element));
     note_elements(t, index, 1);
     t->count++;
-    if (UNLIKELY(t->count > t->grow_above)) grow_after_insert(t);
+    if (UNLIKELY(is_above_load_limit(t))) grow_after_insert(t);
     shrink_end(t);
 }
 
@@ -1159,6 +1253,17 @@ void table_each(const struct table *t, void (*visit)(void *element, void *contex
     }
 }
 
+void table_each_until(const struct table *t, const bool *enough,
+                      void (*visit)(void *element, void *context), void *context) {
+    for (size_t i = 0; i < t->buckets && !*enough; i++) {
+        bool begins_chunk = i % CHUNK_BUCKETS == 0 && i != 0;
+        if (begins_chunk && *chunk_count(t, i >> CHUNK_SHIFT) == 0)
+            i |= CHUNK_BUCKETS - 1;
+        else
+            chain_visit(bucket_at(t, i), visit, context);
+    }
+}
+
 void table_sweep(const struct table *t, size_t *position,
                  void (*visit)(void *element, void *context), void *context) {
     if (t->buckets == 0) {
@@ -1181,6 +1286,8 @@ void table_stats(const struct table *t, struct table_stats *stats) {
         .bytes = t->bytes,
         .splits = t->splits,
         .merges = t->merges,
+        .owes = table_owes(t),
+        .may_pay = table_may_pay(t),
     };
     for (size_t i = 0; i < t->buckets; i++) {
         size_t length = 1;
@@ -1239,25 +1346,28 @@ static size_t count_walked(const struct table *t, size_t chunk) {
 
 /* Returns the bytes that the chunks and the directory take. */
 static size_t check_chunks(const struct table *t) {
-    size_t bytes = memory_good_size(sizeof(*t)), pages = 0, chunks = 0;
+    size_t pages = 0, chunks = 0, page_chunks = (size_t)1 << t->page_shift;
     size_t wanted = t->buckets == 0 ? 0 : (t->buckets - 1) >> CHUNK_SHIFT;
-    if (t->first_capacity != 0) bytes += memory_good_size(t->first_capacity * BUCKET_BYTES);
-    if (t->root_capacity != 0) bytes += memory_good_size(t->root_capacity * sizeof(*t->root));
-    for (size_t page = 0; page < t->root_capacity; page++) {
+    size_t root = t->root == NULL ? 0 : (size_t)1 << t->root_shift;
+    size_t bytes = root == 0 ? 0 : memory_good_size(root * sizeof(*t->root));
+    for (size_t page = 0; page < root; page++) {
         if (t->root[page] == NULL) continue;
         ASSERT_COMPARE(page, ==, pages);
         pages++;
-        for (size_t i = 0; i < PAGE_CHUNKS; i++) {
+        for (size_t i = 0; i < page_chunks; i++) {
             if (t->root[page]->chunks[i] == NULL) continue;
+            size_t chunk = page * PAGE_CHUNKS + i;
             chunks++;
-            ASSERT_COMPARE(count_walked(t, page * PAGE_CHUNKS + i), ==, t->root[page]->counts[i]);
-            ASSERT_COMPARE(page * PAGE_CHUNKS + i, ==, chunks);
+            ASSERT_COMPARE(count_walked(t, chunk), ==, *chunk_count(t, chunk));
+            ASSERT_COMPARE(chunk, ==, chunks);
         }
     }
     ASSERT_COMPARE(chunks, ==, wanted);
     ASSERT_COMPARE(pages, ==, chunks == 0 ? 0 : (chunks >> PAGE_SHIFT) + 1);
-    return bytes + pages * memory_good_size(PAGE_BYTES) +
-           chunks * memory_good_size(TABLE_CHUNK_BYTES);
+    ASSERT(pages <= 1 || page_chunks == PAGE_CHUNKS);
+    return bytes + pages * memory_good_size(PAGE_BYTES(page_chunks)) +
+           chunks * memory_good_size(TABLE_CHUNK_BYTES) +
+           (t->last_capacity == 0 ? 0 : memory_good_size(t->last_capacity * BUCKET_BYTES));
 }
 
 static bool stands_in(const struct list_link *list, const struct table *t) {
@@ -1269,12 +1379,12 @@ static bool stands_in(const struct list_link *list, const struct table *t) {
 void table_check(const struct table *t) {
     if (t->buckets == 0) {
         ASSERT_COMPARE(t->count, ==, 0);
-        ASSERT(t->first == &no_bucket && t->first_capacity == 0 && t->low_mask == 0);
+        ASSERT(t->first == &no_bucket && t->last_capacity == 0 && t->low_mask == 0);
     } else {
         ASSERT((t->low_mask & (t->low_mask + 1)) == 0);
-        ASSERT(t->low_mask < t->buckets && t->buckets <= 2 * t->low_mask + 1);
-        size_t in_first = t->buckets < CHUNK_BUCKETS ? t->buckets : CHUNK_BUCKETS;
-        ASSERT(in_first <= t->first_capacity && t->first_capacity < 2 * in_first);
+        ASSERT(t->low_mask < t->buckets && t->buckets <= 2 * (size_t)t->low_mask + 1);
+        size_t in_last = (t->buckets - 1) % CHUNK_BUCKETS + 1;
+        ASSERT(in_last <= t->last_capacity && t->last_capacity <= CHUNK_BUCKETS);
     }
     size_t depths[DEPTHS] = {0}, count = 0, bytes = check_chunks(t);
     for (size_t i = 0; i < t->buckets; i++) count += check_chain(t, i, depths);
@@ -1283,7 +1393,8 @@ void table_check(const struct table *t) {
         ASSERT_COMPARE(depths[i], ==, t->depths[i]);
         bytes += depths[i] * memory_good_size(BUCKET_BYTES);
     }
-    ASSERT_COMPARE(bytes, ==, t->bytes);
+    /* The struct's own bytes count unless it is one of table_create_many's. */
+    if (bytes != t->bytes) ASSERT_COMPARE(bytes + memory_good_size(sizeof(*t)), ==, t->bytes);
     ASSERT(!t->shrinking || can_merge(t));
     if (t->listed && (may_grow(t) || may_shrink(t))) ASSERT(stands_in(&payable, t));
 }

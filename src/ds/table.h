@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "base/memory.h"
 
 #define TABLE_BUCKET_SLOTS 7
@@ -29,10 +30,14 @@
 
 struct table;
 
+/* The bits of a hash that a table looks at. The others are its owner's. */
+#define TABLE_HASH_BITS UINT64_C(0xff000000ffffffff)
+
 /* What the table must know about its elements. `key` is the pointer that the caller passes to
  * table_find. */
 struct table_type {
-    /* hash_bytes of the element's key; called when pointers hold too few hash bits. */
+    /* The hash under which the element was inserted, or one that agrees with it in TABLE_HASH_BITS;
+     * called when pointers hold too few hash bits. */
     uint64_t (*element_hash)(const void *element);
     bool (*element_matches)(const void *element, const void *key, size_t key_length);
     enum memory_class class;
@@ -47,6 +52,25 @@ void table_free(struct table *t);
  * called. */
 bool table_free_step(struct table *t, size_t buckets_max,
                      void (*release)(void *element, void *context), void *context);
+
+/* Frees all memory of the table but the struct itself, chunk by chunk; not the elements. The table
+ * is as new then. */
+void table_clear(struct table *t);
+/* Clears a table in steps: calls `release` (may be NULL) for each element of up to `*buckets_max`
+ * buckets, which are subtracted from it, and returns true when the table is as new. Until then only
+ * this function may be called. */
+bool table_clear_step(struct table *t, size_t *buckets_max,
+                      void (*release)(void *element, void *context), void *context);
+
+/* Creates `count` empty tables side by side (table_nth), in one block of count * TABLE_BYTES bytes,
+ * which is in no table's table_bytes. They are not to be freed one by one, but cleared. */
+#define TABLE_BYTES 96
+struct table *table_create_many(const struct table_type *type, size_t count);
+/* Clears and frees them. */
+void table_free_many(struct table *tables, size_t count);
+static inline struct table *table_nth(struct table *tables, size_t index) {
+    return (struct table *)(void *)((char *)tables + index * TABLE_BYTES);
+}
 
 size_t table_count(const struct table *t);
 size_t table_buckets(const struct table *t); /* primary buckets */
@@ -80,6 +104,12 @@ bool table_holds(const struct table *t, uint64_t hash, const void *element);
 /* Calls `visit` once for each element. `visit` must not change the table. Faster than a whole
  * table_scan: buckets come in the order of memory, and elements are prefetched ahead. */
 void table_each(const struct table *t, void (*visit)(void *element, void *context), void *context);
+
+/* table_each until `*enough`, which `visit` sets; it ends behind that bucket. Skips chunks without
+ * elements, so a table whose first buckets are empty costs O(buckets / 1024 + 1024) besides the
+ * elements visited. */
+void table_each_until(const struct table *t, const bool *enough,
+                      void (*visit)(void *element, void *context), void *context);
 
 /* Prefetch in two stages, so that many lookups overlap: first the bucket's line; later, when the
  * line has arrived, the elements whose fingerprints match. No effect on any result. */
@@ -152,7 +182,7 @@ bool table_is_watched(const struct table *t);
  * lets it pay now. */
 bool table_owes(const struct table *t);
 /* Whether the table owes growth or shrinking, and its mode lets it pay now. */
-bool table_may_pay(const struct table *t);
+FOR_TESTS bool table_may_pay(const struct table *t);
 /* Does up to `steps` splits or merges that the table owes and the mode allows; returns how many it
  * did. Each removal pays a step by itself; lookups and scans pay none. */
 size_t table_pay(struct table *t, size_t steps);
@@ -175,7 +205,8 @@ bool table_reserve(struct table *t, size_t elements, size_t steps);
 
 struct table_stats {
     size_t elements, buckets, overflow_buckets, longest_chain, bytes;
-    size_t splits, merges; /* since creation */
+    size_t splits, merges; /* since creation, modulo 2^32 */
+    bool owes, may_pay;    /* table_owes, table_may_pay */
 };
 /* Walks everything: for DEBUG and tests. */
 void table_stats(const struct table *t, struct table_stats *stats);

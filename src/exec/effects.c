@@ -365,12 +365,13 @@ void effects_nest_end(const struct effects_nesting *outer) {
     nested--;
 }
 
-/* ---- keys that expire or are evicted ---- */
+/* ---- keys that expire, are evicted or dropped ---- */
 
 static void key_changed(const struct key *key, enum keyspace_cause cause) {
     if (cause == KEYSPACE_WRITTEN || !wanted) return;
     if (!call_running()) effects_unit_begin();
-    bool lazily = lazyfree_wanted(cause == KEYSPACE_EXPIRED ? LAZYFREE_EXPIRE : LAZYFREE_EVICTION);
+    bool expired = cause == KEYSPACE_EXPIRED, dropped = cause == KEYSPACE_DROPPED;
+    bool lazily = dropped || lazyfree_wanted(expired ? LAZYFREE_EXPIRE : LAZYFREE_EVICTION);
     collect_delete(key, EFFECT_BOTH, lazily, true);
     if (!call_running()) effects_unit_end();
 }

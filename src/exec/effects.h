@@ -124,7 +124,8 @@ struct effects_nesting {
 MUST_USE uint64_t effects_nest_begin(struct effects_nesting *outer);
 void effects_nest_end(const struct effects_nesting *outer);
 
-/* Adds DEL for keys that expire or are evicted, or UNLINK if they are freed in the background. */
+/* Adds DEL for keys that expire or are evicted, or UNLINK if they are freed in the background, and
+ * UNLINK for keys that are dropped with their slot. */
 extern const struct keyspace_observer effects_observer; /* for server/wiring */
 /* Makes a forked child hand no effects to the sinks. */
 extern const struct child_observer effects_child_observer; /* for server/wiring */

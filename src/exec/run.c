@@ -18,7 +18,6 @@
 #include "exec/run.h"
 
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/panic.h"
 #include "base/probes.h"
 #include "command/call_make.h"
@@ -228,7 +227,7 @@ static void prefetch_bucket(struct request *r) {
     if (!command || command->first_key <= 0 || command->first_key >= r->argc) return;
     struct slice key = r->argv[command->first_key];
     r->hashed = command->first_key;
-    r->key_hash = hash_bytes(key.bytes, key.length);
+    r->key_hash = key_hash_of(key);
     keyspace_prefetch_bucket(keyspace_at(r->client->database), r->key_hash);
 }
 

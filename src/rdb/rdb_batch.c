@@ -9,11 +9,11 @@
 
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/memory.h"
 #include "base/panic.h"
 #include "base/stream.h"
 #include "store/entry.h"
+#include "store/key.h"
 
 struct rdb_batch *rdb_batch_create(void) {
     struct rdb_batch *b = memory_alloc(sizeof(*b), MEMORY_OTHER);
@@ -68,7 +68,7 @@ static void batch_build_key(struct rdb_batch_key *key, struct buffer *store) {
     }
     if (key->loaded != VALUE_LOADED) return;
     ASSERT_COMPARE(source_offset(&in), ==, key->bytes.length);
-    key->hash = hash_bytes(key->name.bytes, key->name.length);
+    key->hash = key_hash_of(key->name);
     key->entry =
         entry_create_value(key->name, (enum entry_type)key->kind, v, key->deadline, key->recency);
 }

@@ -21,7 +21,6 @@
 
 #include "base/checksum.h"
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "base/stream.h"
@@ -358,8 +357,7 @@ static bool read_for_batch(struct load *l, enum value_kind kind, struct slice na
 static bool put_value(struct load *l, struct slice name, enum value_kind kind, struct value v) {
     struct entry *e =
         entry_create_value(name, (enum entry_type)kind, v, l->deadline, recency_of_key(l));
-    struct pending next = {l->keyspace, e, hash_bytes(name.bytes, name.length),
-                           source_offset(l->in)};
+    struct pending next = {l->keyspace, e, key_hash_of(name), source_offset(l->in)};
     if (!l->crew || (crew_given(l->crew) == 0 && l->filling->count == 0))
         return put_later(l, &next);
     struct rdb_batch_key *key = add_to_batch(l, SLICE(""), (struct slice){NULL, 0});

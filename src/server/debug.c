@@ -18,7 +18,6 @@
 #include "aof/aof_options.h"
 #include "aof/aof_writer.h"
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "base/panic.h"
@@ -44,6 +43,7 @@
 #include "server/debug_process.h"
 #include "store/digest.h"
 #include "store/expire.h"
+#include "store/key_map.h"
 #include "store/keyspace.h"
 #include "store/recency.h"
 #include "store/saving.h"
@@ -255,8 +255,6 @@ static void debug_error(struct call *call) {
 
 /* ---- keys ---- */
 
-static uint64_t hash_of(struct slice key) { return hash_bytes(key.bytes, key.length); }
-
 static void debug_object(struct call *call) {
     struct entry *e = call_find(call, 2);
     if (!e) {
@@ -308,7 +306,7 @@ static void populate_one(struct call *call, struct slice prefix, int64_t number,
     buffer_append(&key, prefix.bytes, prefix.length);
     buffer_printf(&key, ":%lld", (long long)number);
     struct edit edit;
-    const struct key k = {call->keyspace, buffer_slice(&key), hash_of(buffer_slice(&key))};
+    const struct key k = {call->keyspace, buffer_slice(&key), key_hash_of(buffer_slice(&key))};
     edit_find(&edit, &k);
     if (!edit.entry) {
         buffer_init(&value, MEMORY_OTHER);
@@ -353,15 +351,13 @@ static size_t table_size_shown(size_t buckets) {
     return power;
 }
 
-static void append_table(const struct table *t, struct buffer *out) {
-    struct table_stats s;
+static void append_stats(const struct table_stats *s, struct buffer *out) {
     buffer_append_c_string(out, "Hash table 0 stats (main hash table):\n");
-    if (!t || !table_count(t)) {
+    if (!s->elements) {
         buffer_append_c_string(out, "No stats available for empty dictionaries\n");
         return;
     }
-    table_stats(t, &s);
-    size_t target = s.elements * TABLE_LOAD_DENOMINATOR / TABLE_LOAD_NUMERATOR + 1;
+    size_t target = s->elements * TABLE_LOAD_DENOMINATOR / TABLE_LOAD_NUMERATOR + 1;
     buffer_printf(out,
                   " table size: %zu\n"
                   " number of elements: %zu\n"
@@ -371,14 +367,14 @@ static void append_table(const struct table *t, struct buffer *out) {
                   " avg chain length (computed): %.02f\n"
                   " buckets: %zu\n overflow buckets: %zu\n bytes: %zu\n splits: %zu\n merges: %zu\n"
                   " owes: %s\n",
-                  table_size_shown(s.buckets), s.elements, s.buckets, s.longest_chain,
-                  (double)(s.buckets + s.overflow_buckets) / (double)s.buckets,
-                  (double)s.elements / (double)s.buckets, s.buckets, s.overflow_buckets, s.bytes,
-                  s.splits, s.merges,
-                  !table_owes(t)       ? "nothing"
-                  : target > s.buckets ? "growth"
-                                       : "shrinking");
-    if (!table_may_pay(t)) return;
+                  table_size_shown(s->buckets), s->elements, s->buckets, s->longest_chain,
+                  (double)(s->buckets + s->overflow_buckets) / (double)s->buckets,
+                  (double)s->elements / (double)s->buckets, s->buckets, s->overflow_buckets,
+                  s->bytes, s->splits, s->merges,
+                  !s->owes              ? "nothing"
+                  : target > s->buckets ? "growth"
+                                        : "shrinking");
+    if (!s->may_pay) return;
     buffer_printf(out, "Hash table 1 stats (rehashing target):\n table size: %zu\n",
                   table_size_shown(target));
 }
@@ -391,16 +387,19 @@ static void debug_htstats(struct call *call) {
         return;
     }
     const struct keyspace *ks = keyspace_at((int)index);
+    struct table_stats stats;
     struct buffer text;
     buffer_init(&text, MEMORY_OTHER);
     buffer_append_c_string(&text, "[Dictionary HT]\n");
-    append_table(keyspace_table(ks), &text);
+    size_t tables = key_map_stats(keyspace_map(ks), &stats);
+    append_stats(&stats, &text);
+    if (keyspace_is_partitioned()) buffer_printf(&text, " tables, one a slot: %zu\n", tables);
     buffer_append_c_string(&text, "[Expires HT]\n");
     if (keyspace_count_volatile(ks))
         buffer_printf(&text, "No hash table: an index by deadline\n number of elements: %zu\n",
                       keyspace_count_volatile(ks));
     else
-        append_table(NULL, &text);
+        append_stats(&(struct table_stats){0}, &text);
     reply_verbatim(call->client, buffer_slice(&text), "txt");
     buffer_free(&text);
 }
@@ -426,9 +425,11 @@ static void debug_htstats_key(struct call *call) {
                                     : "no such key");
         return;
     }
+    struct table_stats stats;
     struct buffer text;
     buffer_init(&text, MEMORY_OTHER);
-    append_table(t, &text);
+    table_stats(t, &stats);
+    append_stats(&stats, &text);
     reply_verbatim(call->client, buffer_slice(&text), "txt");
     buffer_free(&text);
 }

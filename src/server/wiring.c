@@ -10,13 +10,11 @@
  *                 before sleeping     link_step: what the primary has sent is run; blocked_step,
  *                                     held clients that go on, what closed
  *                                     subscribers leave, end_of_turn, memory_limit_step,
- *                                     lazyfree_step, expiry, then owed table work, and messages
- *                                     that came of all that; the stream to replicas;
- *                                     where one of them has more to do the loop does not sleep,
- *                                     and clients and background work take turns
- *   exec/gates    may a call run?     gates, in their order; script_gates for calls of scripts
- *   exec/run      within a command    turn_within: none of the above but the steps that free
- *   net/batch     runs requests by    exec/run
+ *                                     lazyfree_step, slot_drop_step, expiry, then owed table work,
+ * and messages that came of all that; the stream to replicas; where one of them has more to do the
+ * loop does not sleep, and clients and background work take turns exec/gates    may a call run?
+ * gates, in their order; script_gates for calls of scripts exec/run      within a command
+ * turn_within: none of the above but the steps that free net/batch     runs requests by    exec/run
  *   net/client    a client closes     client_states, in their order; only between requests
  *                 what it weighs      the same
  *   access/acl_log                    describes clients by commands/client
@@ -171,6 +169,7 @@
 #include "store/lazyfree.h"
 #include "store/recency.h"
 #include "store/saving.h"
+#include "store/slot_drop.h"
 #include "value/types.h"
 
 static void register_listeners(void) { listen_register(mode_current()->port); }
@@ -327,10 +326,11 @@ static void turn_within(void) {
 static void (*const after_wake[])(void) = {shutdown_look_for_signal, memory_limit_turn, aof_turn,
                                            saver_turn, NULL};
 static void (*const after_events[])(void) = {batch_run, NULL}; /* runs and answers requests */
-static bool (*const before_sleep[])(void) = {link_step,           blocked_step,   batch_run_resumed,
-                                             pubsub_release_step, end_of_turn,    memory_limit_step,
-                                             lazyfree_step,       expire_slice,   cron_idle_step,
-                                             saver_step,          write_messages, NULL};
+static bool (*const before_sleep[])(void) = {
+    link_step,    blocked_step,      batch_run_resumed, pubsub_release_step,
+    end_of_turn,  memory_limit_step, lazyfree_step,     slot_drop_step,
+    expire_slice, cron_idle_step,    saver_step,        write_messages,
+    NULL};
 static const struct loop_hooks loop_hooks = {after_wake, after_events, before_sleep};
 /* The hooks with I/O threads. */
 static void (*const after_events_threads[])(void) = {batch_run_threads, NULL};

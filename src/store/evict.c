@@ -30,7 +30,6 @@
  */
 #include "store/evict.h"
 
-#include "base/hash.h"
 #include "base/panic.h"
 #include "base/probes.h"
 #include "ds/table.h"
@@ -38,6 +37,7 @@
 #include "metric/metric.h"
 #include "option/option.h"
 #include "store/entry.h"
+#include "store/key_map.h"
 #include "store/keyspace.h"
 #include "store/recency.h"
 
@@ -75,7 +75,7 @@ static unsigned pool_count;
 static int next_database; /* random policies: databases take turns */
 static struct {
     int database;
-    size_t place; /* bucket, or number of draws in this database */
+    size_t place; /* key_map_sweep's, or number of draws in this database */
     size_t seen;  /* entries there that the hand has passed */
 } hand;
 static int64_t threshold = THRESHOLD_UNKNOWN; /* VICTIM_ONE_IN * score */
@@ -186,11 +186,6 @@ static uint64_t score_of(const struct entry *e) {
     }
 }
 
-static uint64_t hash_of(const struct entry *e) {
-    struct slice key = entry_key(e);
-    return hash_bytes(key.bytes, key.length);
-}
-
 static size_t count_of(const struct keyspace *ks) {
     return is_volatile_policy() ? keyspace_count_volatile(ks) : keyspace_count(ks);
 }
@@ -213,7 +208,7 @@ static void pool_offer(struct keyspace *ks, struct entry *e) {
     if (pool_count == POOL_MAX) pool_remove(0);
     unsigned index = pool_count;
     for (; index > 0 && pool[index - 1].score > score; index--) pool[index] = pool[index - 1];
-    pool[index] = (struct candidate){ks, e, hash_of(e), score};
+    pool[index] = (struct candidate){ks, e, key_map_hash(e), score};
     pool_count++;
 }
 
@@ -226,14 +221,14 @@ static void evict_sample_database(struct keyspace *ks) {
         if (is_volatile_policy())
             for (size_t i = 0; i < got; i++) drawn[i] = timebuckets_random(keyspace_deadlines(ks));
         else
-            got = table_sample(keyspace_table(ks), drawn, got);
+            got = key_map_sample(keyspace_map(ks), drawn, got);
         for (size_t i = 0; i < got; i++) pool_offer(ks, drawn[i]);
         wanted -= got;
     }
 }
 
 static bool is_there(const struct candidate *c) {
-    const struct table *t = keyspace_table(c->keyspace);
+    const struct table *t = key_map_table(keyspace_map(c->keyspace), c->hash);
     return t && table_holds(t, c->hash, c->entry);
 }
 
@@ -278,9 +273,9 @@ static bool find_at_random(struct candidate *victim) {
         next_database %= keyspace_databases();
         if (!count_of(ks)) continue;
         struct entry *e = is_volatile_policy() ? timebuckets_random(keyspace_deadlines(ks))
-                                               : table_random(keyspace_table(ks));
+                                               : key_map_random(keyspace_map(ks), 0);
         examined++;
-        *victim = (struct candidate){.keyspace = ks, .entry = e, .hash = hash_of(e)};
+        *victim = (struct candidate){.keyspace = ks, .entry = e, .hash = key_map_hash(e)};
         return true;
     }
     return false;
@@ -345,7 +340,7 @@ static void sweep_place(struct sweep *s) {
         move_hand(s, draws < count_of(ks) ? draws : 0);
     } else {
         size_t position = hand.place;
-        table_sweep(keyspace_table(ks), &position, sweep_look, s);
+        key_map_sweep(keyspace_map(ks), &position, sweep_look, s);
         move_hand(s, position);
     }
 }
@@ -372,7 +367,7 @@ static bool find_by_clock(struct candidate *victim) {
     if (threshold == THRESHOLD_UNKNOWN && s.best) threshold = (int64_t)s.best_score * VICTIM_ONE_IN;
     struct entry *e = s.found ? s.found : s.best;
     if (!e) return find_by_sampling(victim); /* a table with very few keys for its size */
-    *victim = (struct candidate){s.found ? s.keyspace : s.best_keyspace, e, hash_of(e), 0};
+    *victim = (struct candidate){s.found ? s.keyspace : s.best_keyspace, e, key_map_hash(e), 0};
     return true;
 }
 

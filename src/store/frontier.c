@@ -2,8 +2,8 @@
  * The frontier of a save.
  *
  * Invariants
- *  1. A part stands for a database at the save's begin, and belongs to its table: it moves with the
- *     table, into another database by an exchange, or to the frontier when the database is emptied.
+ *  1. A part stands for a database at the save's begin, and belongs to its tables: it moves with
+ *     them, into another database by an exchange, or to the frontier when the database is emptied.
  *  2. Of a part's entries exactly these are still to be handed on: those that are not behind the
  *     frontier and have no mark of this save, and those that wait.
  *  3. An entry waits (ENTRY_WAITS) exactly while it is in one of the two queues. Those in
@@ -30,12 +30,10 @@
 
 struct frontier_part {
     struct frontier_part *next;
-    struct table *table;
-    uint64_t cursor; /* of table_scan: the next position */
-    size_t buckets;  /* of the table after the last step */
-    int database;    /* its number at the save's moment */
-    bool done;       /* all is behind the frontier */
-    bool taken;      /* the database was emptied: the frontier owns table and index */
+    struct key_map map;
+    struct key_walk walk; /* done: all is behind the frontier */
+    int database;         /* its number at the save's moment */
+    bool taken;           /* the database was emptied: the frontier owns tables and index */
     struct timebuckets *index;
     size_t entry_bytes, kept_bytes;
     enum lazyfree_way way;
@@ -72,12 +70,12 @@ static const struct frontier_host *host;
 static unsigned mark = 1;
 static unsigned marks_left; /* numbers used by saves given up since no mark was left */
 static int clean_database;
-static uint64_t clean_cursor;
+static struct key_walk clean_walk;
 
 /* ---- places and marks ---- */
 
 static bool is_ahead(const struct frontier_part *part, uint64_t hash) {
-    return !part->done && table_place(hash) >= table_place(part->cursor);
+    return key_walk_is_ahead(&part->walk, hash);
 }
 
 /* Whether the entry's old state is still to be handed on, and the entry does not wait for that. */
@@ -229,16 +227,13 @@ static struct waiting *wait_first(void) {
 
 /* Passes an entry of the table: hands it on, or puts it into the queue, unless it is marked.
  * Removes its mark, because there are none behind the frontier. */
-static void frontier_pass(void *element, void *behind) {
-    const struct frontier_part *part = save.now;
+static void frontier_pass(void *element, void *context) {
+    const struct frontier_part *part = context;
     struct entry *e = element;
     unsigned had = entry_mark(e);
     if (had) entry_set_mark(e, 0);
     if (had == mark) return;
-    if (behind) {
-        struct slice key = entry_key(e);
-        if (!is_ahead(part, hash_bytes(key.bytes, key.length))) return;
-    }
+    if (part->walk.overlaps && !is_ahead(part, key_map_hash(e))) return;
     save.progress.done++;
     if (is_large(e)) {
         wait_begin(e, part->database, &save.standing);
@@ -253,18 +248,14 @@ static void frontier_pass(void *element, void *behind) {
 /* Walks over further buckets. After a merge a bucket may hold keys that were passed already, so
  * `pass` checks each place. */
 static void walk_on(struct frontier_part *part, size_t positions) {
-    bool merged = table_buckets(part->table) < part->buckets;
     save.step_effort = 0;
     save.step_is_full = false;
-    part->cursor = table_scan_run(part->table, part->cursor, merged ? 1 : positions,
-                                  &save.step_is_full, frontier_pass, merged ? part : NULL);
-    part->buckets = table_buckets(part->table);
-    part->done = part->cursor == 0;
+    key_walk_run(&part->walk, &part->map, positions, &save.step_is_full, frontier_pass, part);
 }
 
 static void free_taken(struct frontier_part *part) {
     note_kept(-(ptrdiff_t)part->kept_bytes);
-    host->free_contents(part->table, part->index, part->entry_bytes, part->way);
+    host->free_contents(part->map, part->index, part->entry_bytes, part->way);
     part->taken = false;
 }
 
@@ -289,7 +280,7 @@ bool frontier_step(size_t positions, size_t budget) {
         if (save.emit(w->database, w->entry, budget, save.context)) wait_end(w);
         return false;
     }
-    if (save.now && save.now->done) {
+    if (save.now && save.now->walk.done) {
         if (save.now->taken) free_taken(save.now);
         save.now = save.now->next;
     }
@@ -312,11 +303,14 @@ static void forget_mark(void *element, void *context) { entry_set_mark(element, 
 bool frontier_clean(size_t positions) {
     ASSERT(!save.emit);
     if (frontier_may_begin()) return true;
-    const struct table *t = host->table(clean_database);
-    clean_cursor = t ? table_scan_run(t, clean_cursor, positions, NULL, forget_mark, NULL) : 0;
-    if (clean_cursor == 0 && ++clean_database == host->databases()) {
-        clean_database = 0;
-        marks_left = 0;
+    const struct key_map map = host->map(clean_database);
+    key_walk_run(&clean_walk, &map, positions, NULL, forget_mark, NULL);
+    if (clean_walk.done) {
+        clean_walk = (struct key_walk){0};
+        if (++clean_database == host->databases()) {
+            clean_database = 0;
+            marks_left = 0;
+        }
     }
     return frontier_may_begin();
 }
@@ -337,13 +331,12 @@ void frontier_begin(frontier_emit *emit, void *context) {
     save.waits = table_create(&waiting_table);
     save.rushed_effort = 0;
     for (int i = 0; i < host->databases(); i++) {
-        struct table *t = host->table(i);
-        if (!t || table_count(t) == 0) continue;
+        const struct key_map map = host->map(i);
+        if (key_map_count(&map) == 0) continue;
         struct frontier_part *part = memory_zalloc(sizeof(*part), MEMORY_OTHER);
-        part->table = t;
-        part->buckets = table_buckets(t);
+        part->map = map;
         part->database = i;
-        save.progress.keys += table_count(t);
+        save.progress.keys += key_map_count(&map);
         host->set_part(i, part);
         *end = part;
         end = &part->next;
@@ -368,7 +361,7 @@ void frontier_abort(void) {
     mark = mark % ENTRY_MARK_MAX + 1;
     marks_left++;
     clean_database = 0;
-    clean_cursor = 0;
+    clean_walk = (struct key_walk){0};
 }
 
 /* Kept entries are in no table and stay allocated; entries in tables become ordinary ones. */
@@ -492,20 +485,20 @@ void frontier_keep(struct entry *e, bool lazily) {
     note_kept((ptrdiff_t)w->kept_bytes);
 }
 
-bool frontier_take_table(struct frontier_part *part, struct timebuckets *index, size_t entry_bytes,
-                         enum lazyfree_way way) {
-    if (part->done && (part != save.now || list_is_empty(&save.standing))) return false;
+bool frontier_take_keys(struct frontier_part *part, struct timebuckets *index, size_t entry_bytes,
+                        enum lazyfree_way way) {
+    if (part->walk.done && (part != save.now || list_is_empty(&save.standing))) return false;
     part->taken = true;
     part->index = index;
     part->entry_bytes = entry_bytes;
     part->way = way == LAZYFREE_NOW ? LAZYFREE_AWAITED : way;
     part->kept_bytes =
-        entry_bytes + table_bytes(part->table) + (index ? timebuckets_bytes(index) : 0);
+        entry_bytes + key_map_bytes(&part->map) + (index ? timebuckets_bytes(index) : 0);
     note_kept((ptrdiff_t)part->kept_bytes);
     return true;
 }
 
 void frontier_exchange(void) {
     clean_database = 0;
-    clean_cursor = 0;
+    clean_walk = (struct key_walk){0};
 }

@@ -3,11 +3,12 @@
  *
  * At that moment (frontier_begin) the walk is before the first key. From then on frontier_step
  * walks over the databases' tables in the order of their scan (ds/table.h), which gives each key a
- * place that neither growth nor shrinking changes, and hands each entry on. Before the keyspace
- * changes or removes an entry whose place is still ahead of the walk, a door (below; called by
- * store/keyspace.c alone) hands the entry on and marks it, so that the walk skips it. A new key is
- * marked if its place is ahead. Behind the frontier a door does nothing, and while no save is under
- * way a door costs one test of a pointer.
+ * place that neither growth nor shrinking changes, and hands each entry on. In a partitioned
+ * keyspace a place is a slot and a place in the slot's table, and slots come in rising order.
+ * Before the keyspace changes or removes an entry whose place is still ahead of the walk, a door
+ * (below; called by store/keyspace.c alone) hands the entry on and marks it, so that the walk skips
+ * it. A new key is marked if its place is ahead. Behind the frontier a door does nothing, and while
+ * no save is under way a door costs one test of a pointer.
  *
  *   walked, places below the frontier | ahead: unmarked = as it was, to be handed on
  *                                     |        marked   = handed on, or not of that moment
@@ -39,9 +40,9 @@
 
 #include "base/attributes.h"
 #include "store/entry.h"
+#include "store/key_map.h"
 #include "store/lazyfree.h"
 
-struct table;
 struct timebuckets;
 
 /* ---- for the save ---- */
@@ -118,10 +119,10 @@ struct frontier_part;
 /* The owner of the databases: the keyspace. */
 struct frontier_host {
     int (*databases)(void);
-    struct table *(*table)(int database); /* NULL: there is none yet */
+    struct key_map (*map)(int database);
     void (*set_part)(int database, struct frontier_part *part);
     /* Frees the contents of an emptied database; the index may be NULL. */
-    void (*free_contents)(struct table *t, struct timebuckets *index, size_t entry_bytes,
+    void (*free_contents)(struct key_map map, struct timebuckets *index, size_t entry_bytes,
                           enum lazyfree_way way);
 };
 /* Sets the owner of the databases; the struct is borrowed for good. */
@@ -148,11 +149,11 @@ bool frontier_would_keep(const struct frontier_part *part, const struct entry *e
 /* Door: an entry has come into a table, as a new one or in place of one that has left. `part` is
  * NULL for a database that has no part. */
 void frontier_add(const struct frontier_part *part, struct entry *e, uint64_t hash);
-/* The database is emptied: takes its table and index (or NULL), and frees them in this way when
+/* The database is emptied: takes its tables and index (or NULL), and frees them in this way when
  * they are out; instead of LAZYFREE_NOW as LAZYFREE_AWAITED, because the command has ended by then.
  * Returns false if they are out already: the caller frees them. */
-MUST_USE bool frontier_take_table(struct frontier_part *part, struct timebuckets *index,
-                                  size_t entry_bytes, enum lazyfree_way way);
+MUST_USE bool frontier_take_keys(struct frontier_part *part, struct timebuckets *index,
+                                 size_t entry_bytes, enum lazyfree_way way);
 /* To be called when the contents of two databases, with their parts, are exchanged. */
 void frontier_exchange(void);
 /* Takes an entry that waits and has left its table. When it is out, the frontier gives it to

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The keyspace: a table of entries and an index by deadline for each database.
+ * The keyspace: a table of entries, or one for each slot (store/key_map.h), and an index by
+ * deadline for each database.
  *
  * Invariants
  *  1. An entry is in its database's table, and in its deadline index exactly when it has a deadline
@@ -17,14 +18,13 @@
  *  6. A database's `entry_bytes` is the sum of entry_bytes() over its entries, `deadlines` that of
  *     entry_deadline() over the entries in its index. So INFO need not look at keys.
  *
- * Ownership: the table owns the entries; entries own their values.
+ * Ownership: the tables own the entries; entries own their values.
  */
 #include "store/keyspace.h"
 
 #include <limits.h>
 
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/panic.h"
 #include "base/random.h"
 #include "ds/table.h"
@@ -34,6 +34,7 @@
 #include "metric/metric.h"
 #include "option/option.h"
 #include "store/frontier.h"
+#include "store/key_map.h"
 #include "store/keyspace_change.h"
 #include "store/lazyfree.h"
 #include "store/limbo.h"
@@ -47,7 +48,7 @@ static struct cause tables_cause = {
 __extension__ typedef __int128 deadline_sum;
 
 struct keyspace {
-    struct table *table;           /* NULL until the first key */
+    struct key_map map;            /* empty until the first key */
     struct timebuckets *volatiles; /* NULL until the first key with a deadline */
     size_t entry_bytes;            /* of all entries with their values */
     deadline_sum deadlines;        /* of all keys that have one */
@@ -87,19 +88,7 @@ static size_t volatile_keys;    /* of all databases */
 static int settle_at = INT_MAX; /* the database whose index settles; beyond the last: none */
 static struct histogram expiry_lag;
 
-/* ---- what table and index must know of entries ---- */
-
-static uint64_t element_hash(const void *element) {
-    struct slice key = entry_key(element);
-    return hash_bytes(key.bytes, key.length);
-}
-
-static bool element_matches(const void *element, const void *key, size_t key_length) {
-    struct slice own = entry_key(element);
-    return own.length == key_length && memcmp(own.bytes, key, key_length) == 0;
-}
-
-static const struct table_type entry_table_type = {element_hash, element_matches, MEMORY_DATASET};
+/* ---- what the index must know of entries ---- */
 
 static int64_t element_deadline(const void *element) { return entry_deadline(element); }
 static uint32_t element_reference(const void *element) { return entry_reference(element); }
@@ -116,8 +105,7 @@ static unsigned min_fill_now(void) { return resize_tables ? (unsigned)min_fill_p
 
 static bool apply_min_fill(const struct option_row *row, char *reason, size_t reason_size) {
     table_set_min_fill(min_fill_now());
-    for (int i = 0; databases && i < databases_wanted; i++)
-        if (databases[i].table) table_reconsider(databases[i].table);
+    for (int i = 0; databases && i < databases_wanted; i++) key_map_reconsider(&databases[i].map);
     return true;
 }
 
@@ -266,6 +254,17 @@ void keyspace_register(void) {
 
 static const struct frontier_host frontier_host;
 
+void keyspace_partition(bool on) {
+    for (int i = 0; databases && i < databases_wanted; i++) {
+        struct keyspace *ks = &databases[i];
+        ASSERT(!keyspace_count(ks) && !ks->part);
+        key_map_free_step(&ks->map, SIZE_MAX, NULL, NULL);
+    }
+    key_hash_set_slots(on);
+}
+
+bool keyspace_is_partitioned(void) { return key_hash_has_slots(); }
+
 void keyspace_open(void) {
     databases = memory_zalloc((size_t)databases_wanted * sizeof(*databases), MEMORY_OTHER);
     next_due_open((int)databases_wanted);
@@ -278,11 +277,11 @@ struct keyspace *keyspace_at(int index) {
     return &databases[index];
 }
 int keyspace_index(const struct keyspace *ks) { return (int)(ks - databases); }
-size_t keyspace_count(const struct keyspace *ks) { return ks->table ? table_count(ks->table) : 0; }
+size_t keyspace_count(const struct keyspace *ks) { return key_map_count(&ks->map); }
 size_t keyspace_count_volatile(const struct keyspace *ks) {
     return ks->volatiles ? timebuckets_count(ks->volatiles) : 0;
 }
-const struct table *keyspace_table(const struct keyspace *ks) { return ks->table; }
+const struct key_map *keyspace_map(const struct keyspace *ks) { return &ks->map; }
 const struct timebuckets *keyspace_deadlines(const struct keyspace *ks) { return ks->volatiles; }
 uint64_t keyspace_changes(void) { return written + gone; }
 uint64_t keyspace_written(void) { return written; }
@@ -310,7 +309,7 @@ static __attribute__((noinline)) void tell_changed(const struct key *key,
         if ((*o)->changed) (*o)->changed(key, cause);
 }
 
-/* Tells observers that a key has expired or was evicted. */
+/* Tells observers that a key has expired, was evicted or dropped. */
 static void tell_removed(const struct key *key, enum keyspace_cause cause) {
     if (anybody_hears(KEYSPACE_REMOVALS)) tell_changed(key, cause);
 }
@@ -407,7 +406,7 @@ static inline void free_expired(struct entry *e) {
 static void take_out(struct keyspace *ks, struct entry *e, uint64_t hash) {
     before_removal(ks, e, hash);
     index_remove(ks, e);
-    bool there = table_remove_element(ks->table, hash, e);
+    bool there = key_map_remove_entry(&ks->map, hash, e);
     ASSERT(there);
     ks->entry_bytes -= entry_bytes(e);
 }
@@ -432,17 +431,16 @@ static void expire_now(struct keyspace *ks, struct entry *e, uint64_t hash) {
     gone++;
 }
 
-/* Pays a reader's share of the resizing that the table owes. Entries do not move. */
-static void pay_share(struct keyspace *ks, size_t steps) {
-    if (active_rehashing && table_owes(ks->table)) table_pay(ks->table, steps);
-}
+/* A reader's share of the resizing that a table owes; entries do not move. */
+static size_t share_of(size_t steps) { return active_rehashing ? steps : 0; }
 
 struct entry *keyspace_find(const struct key *key) {
     struct keyspace *ks = key->keyspace;
-    if (!ks->table) return NULL;
+    const struct table *t = key_map_table(&ks->map, key->hash);
+    if (!t) return NULL;
     if (__builtin_expect(table_any_payable(), 0) && ++lookups % LOOKUPS_PER_STEP == 0)
-        pay_share(ks, 1);
-    struct entry *e = table_find(ks->table, key->hash, key->name.bytes, key->name.length);
+        key_map_pay(&ks->map, key->hash, share_of(1));
+    struct entry *e = table_find(t, key->hash, key->name.bytes, key->name.length);
     if (e && __builtin_expect(is_due(e), 0)) {
         expire_now(ks, e, key->hash);
         return NULL;
@@ -474,7 +472,7 @@ struct entry *keyspace_read(const struct key *key) {
 }
 
 static struct entry *find_due_or_not(const struct key *key) {
-    const struct table *t = key->keyspace->table;
+    const struct table *t = key_map_table(&key->keyspace->map, key->hash);
     return t ? table_find(t, key->hash, key->name.bytes, key->name.length) : NULL;
 }
 
@@ -499,14 +497,15 @@ const struct entry *keyspace_look(const struct key *key) {
 
 static table_slot slot_of(struct keyspace *ks, const struct entry *e, uint64_t hash) {
     struct slice key = entry_key(e);
-    table_slot slot = table_find_slot(ks->table, hash, key.bytes, key.length);
+    struct table *t = key_map_table(&ks->map, hash);
+    table_slot slot = t ? table_find_slot(t, hash, key.bytes, key.length) : NULL;
     ASSERT(slot && table_slot_element(slot) == e);
     return slot;
 }
 
 /* Removes a due entry that is hidden, because its key gets a new entry. */
 static void remove_hidden(struct keyspace *ks, struct slice key, uint64_t hash) {
-    struct entry *hidden = ks->table ? table_find(ks->table, hash, key.bytes, key.length) : NULL;
+    struct entry *hidden = find_due_or_not(&(struct key){ks, key, hash});
     if (!hidden) return;
     ASSERT(is_due(hidden));
     take_out(ks, hidden, hash);
@@ -525,11 +524,8 @@ static void announce_added(struct keyspace *ks, struct entry *e, uint64_t hash) 
 
 /* Puts an entry into table and index; the key must have none. */
 static void put_new(struct keyspace *ks, struct entry *e, uint64_t hash) {
-    if (!ks->table) {
-        ks->table = table_create(&entry_table_type);
-    }
     note_added(ks, e, hash);
-    table_insert(ks->table, hash, e);
+    key_map_insert(&ks->map, hash, e);
     index_insert(ks, e);
     ks->entry_bytes += entry_bytes(e);
     announce_added(ks, e, hash);
@@ -668,8 +664,7 @@ bool keyspace_put_loaded(struct keyspace *ks, struct entry *e, uint64_t hash, bo
 }
 
 bool keyspace_reserve(struct keyspace *ks, size_t keys, size_t steps) {
-    if (!ks->table) ks->table = table_create(&entry_table_type);
-    return table_reserve(ks->table, keys, steps);
+    return key_map_reserve(&ks->map, keys, steps);
 }
 
 struct entry *keyspace_put_object(const struct key *key, struct entry *existing,
@@ -702,13 +697,19 @@ size_t keyspace_evict(struct keyspace *ks, struct entry *e, uint64_t hash, bool 
     return bytes;
 }
 
+void keyspace_drop(struct keyspace *ks, struct entry *e, uint64_t hash) {
+    take_out(ks, e, hash);
+    tell_removed(&(struct key){ks, entry_key(e), hash}, KEYSPACE_DROPPED);
+    free_entry(e, true);
+    gone++;
+}
+
 bool keyspace_remove(const struct key *key, bool lazily) {
     struct keyspace *ks = key->keyspace;
-    if (!ks->table) return false;
     /* A hidden key counts as absent, and stays. */
     if (__builtin_expect(expiry_holders, 0) && keyspace_presence(key) == KEYSPACE_HIDDEN)
         return false;
-    struct entry *e = table_remove(ks->table, key->hash, key->name.bytes, key->name.length);
+    struct entry *e = key_map_remove(&ks->map, key);
     if (!e) return false;
     bool due = is_due(e);
     before_removal(ks, e, key->hash);
@@ -794,8 +795,7 @@ void keyspace_swap(struct keyspace *a, struct keyspace *b) {
 static void leave_values_to_background(void) {
     if (!table_owing()) return;
     table_forget_owing();
-    for (int i = 0; i < databases_wanted; i++)
-        if (databases[i].table) table_reconsider(databases[i].table);
+    for (int i = 0; i < databases_wanted; i++) key_map_reconsider(&databases[i].map);
 }
 
 static void tell_flushing(struct keyspace *ks) {
@@ -813,24 +813,24 @@ static struct keyspace take_contents(struct keyspace *ks) {
     return contents;
 }
 
-static void free_contents(struct table *t, struct timebuckets *index, size_t entry_bytes,
+static void free_contents(struct key_map map, struct timebuckets *index, size_t entry_bytes,
                           enum lazyfree_way way) {
-    if (way != LAZYFREE_NOW && t) leave_values_to_background();
-    lazyfree_table(t, index, entry_bytes, way);
+    if (way != LAZYFREE_NOW && (map.table || map.slots)) leave_values_to_background();
+    lazyfree_keys(map, index, entry_bytes, way);
 }
 
-static struct table *database_table(int database) { return databases[database].table; }
+static struct key_map database_map(int database) { return databases[database].map; }
 static void set_part(int database, struct frontier_part *part) { databases[database].part = part; }
 
-static const struct frontier_host frontier_host = {keyspace_databases, database_table, set_part,
+static const struct frontier_host frontier_host = {keyspace_databases, database_map, set_part,
                                                    free_contents};
 
 size_t keyspace_flush(struct keyspace *ks, enum lazyfree_way way) {
     size_t count = keyspace_count(ks);
     tell_flushing(ks);
     struct keyspace old = take_contents(ks);
-    if (!old.part || !frontier_take_table(old.part, old.volatiles, old.entry_bytes, way))
-        free_contents(old.table, old.volatiles, old.entry_bytes, way);
+    if (!old.part || !frontier_take_keys(old.part, old.volatiles, old.entry_bytes, way))
+        free_contents(old.map, old.volatiles, old.entry_bytes, way);
     return count;
 }
 
@@ -859,7 +859,7 @@ void keyspace_take_back(struct keyspace_aside *aside) {
         struct keyspace *ks = &databases[i];
         struct keyspace none = take_contents(ks);
         ASSERT(!keyspace_count(&none));
-        lazyfree_table(none.table, none.volatiles, none.entry_bytes, LAZYFREE_NOW);
+        lazyfree_keys(none.map, none.volatiles, none.entry_bytes, LAZYFREE_NOW);
         *ks = aside->contents[i];
         if (!ks->volatiles) continue;
         volatile_keys += keyspace_count_volatile(ks);
@@ -873,7 +873,7 @@ void keyspace_drop_aside(struct keyspace_aside *aside, enum lazyfree_way way) {
     if (way != LAZYFREE_NOW) leave_values_to_background();
     for (int i = 0; i < aside->databases; i++) {
         const struct keyspace *old = &aside->contents[i];
-        lazyfree_table(old->table, old->volatiles, old->entry_bytes, way);
+        lazyfree_keys(old->map, old->volatiles, old->entry_bytes, way);
     }
     memory_free(aside, MEMORY_OTHER);
 }
@@ -895,43 +895,72 @@ static void walk_visit(void *element, void *context) {
         w->due[w->due_count++] = element;
 }
 
+/* Deletes the due keys that a walk has met. */
+static void expire_met(struct keyspace *ks, const struct walk *w) {
+    for (size_t i = 0; i < w->due_count; i++) expire_now(ks, w->due[i], key_map_hash(w->due[i]));
+}
+
+size_t keyspace_slot_count(const struct keyspace *ks, unsigned slot) {
+    return key_map_slot_count(&ks->map, slot);
+}
+
+struct slot_walk {
+    struct walk all;
+    size_t visited, wanted;
+    bool enough;
+};
+
+static void slot_visit(void *element, void *context) {
+    struct slot_walk *w = context;
+    if (w->enough) return;
+    w->visited += !is_due(element);
+    w->enough = w->visited == w->wanted;
+    walk_visit(element, &w->all);
+}
+
+size_t keyspace_slot_each(struct keyspace *ks, unsigned slot, size_t wanted, keyspace_visit *visit,
+                          void *context) {
+    struct slot_walk w = {.all = {.visit = visit, .context = context}, .wanted = wanted};
+    if (wanted == 0 || key_map_slot_count(&ks->map, slot) == 0) return 0;
+    table_each_until(key_map_slot_table(&ks->map, slot), &w.enough, slot_visit, &w);
+    expire_met(ks, &w.all);
+    return w.visited;
+}
+
 uint64_t keyspace_scan(struct keyspace *ks, uint64_t cursor, size_t wanted, keyspace_visit *visit,
                        void *context) {
     struct walk w = {.visit = visit, .context = context};
-    if (!ks->table) return 0;
-    pay_share(ks, STEPS_PER_SCAN);
-    cursor = table_scan_some(ks->table, cursor, wanted, walk_visit, &w);
-    for (size_t i = 0; i < w.due_count; i++) expire_now(ks, w.due[i], element_hash(w.due[i]));
+    cursor = key_map_scan(&ks->map, cursor, wanted, share_of(STEPS_PER_SCAN), walk_visit, &w);
+    expire_met(ks, &w);
     return cursor;
 }
 
 void keyspace_each(const struct keyspace *ks, keyspace_visit *visit, void *context) {
     struct walk w = {.visit = visit, .context = context};
-    if (ks->table) table_each(ks->table, walk_visit, &w);
+    key_map_each(&ks->map, walk_visit, &w);
 }
 
 static void keep_one(struct entry *e, void *context) { *(struct entry **)context = e; }
 
 /* Searches for a key that is not due, from a random place on, wrapping. */
-static struct entry *search_live(const struct keyspace *ks) {
+static struct entry *search_live(struct keyspace *ks) {
     struct entry *found = NULL;
     struct walk w = {.visit = keep_one, .context = &found};
     uint64_t cursor = random_u64();
     for (int round = 0; round < 2 && !found; round++) {
         do {
-            cursor = table_scan(ks->table, cursor, walk_visit, &w);
+            cursor = key_map_scan(&ks->map, cursor, SIZE_MAX, 0, walk_visit, &w);
         } while (cursor && !found);
     }
     return found;
 }
 
 struct entry *keyspace_random(struct keyspace *ks) {
-    if (!ks->table) return NULL;
-    pay_share(ks, STEPS_PER_DRAW);
-    for (int i = 0; i < RANDOM_DRAWS; i++) {
-        struct entry *e = table_random(ks->table);
+    size_t steps = share_of(STEPS_PER_DRAW);
+    for (int i = 0; i < RANDOM_DRAWS; i++, steps = 0) {
+        struct entry *e = key_map_random(&ks->map, steps);
         if (!e || !is_due(e)) return e;
-        expire_now(ks, e, element_hash(e));
+        expire_now(ks, e, key_map_hash(e));
     }
     return search_live(ks);
 }
@@ -941,8 +970,8 @@ static void prefetch_group(const struct keyspace *ks, void *const *group, uint64
                            size_t count) {
     for (size_t i = 0; i < count; i++) __builtin_prefetch(group[i]);
     for (size_t i = 0; i < count; i++) {
-        hashes[i] = element_hash(group[i]);
-        table_prefetch_bucket(ks->table, hashes[i]);
+        hashes[i] = key_map_hash(group[i]);
+        key_map_prefetch_bucket(&ks->map, hashes[i]);
     }
 }
 
@@ -970,7 +999,7 @@ struct entry *keyspace_random_volatile(struct keyspace *ks) {
 
 bool keyspace_expire_if_due(struct keyspace *ks, struct entry *e) {
     if (!keyspace_may_expire() || !is_due(e)) return false;
-    expire_now(ks, e, element_hash(e));
+    expire_now(ks, e, key_map_hash(e));
     return true;
 }
 
@@ -1017,11 +1046,11 @@ int64_t keyspace_next_deadline(const struct keyspace *ks) {
 }
 
 void keyspace_prefetch_bucket(const struct keyspace *ks, uint64_t hash) {
-    if (ks->table) table_prefetch_bucket(ks->table, hash);
+    key_map_prefetch_bucket(&ks->map, hash);
 }
 
 void keyspace_prefetch_entry(const struct keyspace *ks, uint64_t hash) {
-    if (ks->table) table_prefetch_element(ks->table, hash);
+    key_map_prefetch_entry(&ks->map, hash);
 }
 
 void keyspace_settle(void) { settle_at = 0; }
@@ -1045,9 +1074,7 @@ bool keyspace_maintain(size_t steps) {
     return (active_rehashing && table_any_payable()) || settle_at < databases_wanted;
 }
 
-size_t keyspace_table_bytes(const struct keyspace *ks) {
-    return ks->table ? table_bytes(ks->table) : 0;
-}
+size_t keyspace_table_bytes(const struct keyspace *ks) { return key_map_bytes(&ks->map); }
 
 size_t keyspace_deadline_bytes(const struct keyspace *ks) {
     return ks->volatiles ? timebuckets_bytes(ks->volatiles) : 0;
@@ -1070,13 +1097,9 @@ size_t keyspace_key_bytes(const struct entry *e) {
 static void add_bytes(void *element, void *context) { *(size_t *)context += entry_bytes(element); }
 
 static size_t entry_bytes_walked(const struct keyspace *ks) {
+    struct key_walk walk = {0};
     size_t bytes = 0;
-    uint64_t cursor = 0;
-    if (!ks->table) return 0;
-    /* The table does not change, so the scan comes to each entry exactly once. */
-    do {
-        cursor = table_scan(ks->table, cursor, add_bytes, &bytes);
-    } while (cursor);
+    while (!walk.done) key_walk_run(&walk, &ks->map, SIZE_MAX, NULL, add_bytes, &bytes);
     return bytes;
 }
 
@@ -1103,7 +1126,7 @@ static void check_deadlines(const struct keyspace *ks) {
 }
 
 void keyspace_check(const struct keyspace *ks) {
-    if (ks->table) table_check(ks->table);
+    key_map_check(&ks->map);
     if (ks->volatiles) check_deadlines(ks);
     ASSERT_COMPARE(entry_bytes_walked(ks), ==, ks->entry_bytes);
 }

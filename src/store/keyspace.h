@@ -20,8 +20,8 @@ struct keyspace;
 void keyspace_register(void);
 void keyspace_open(void);
 /* Partitions all databases into KEY_SLOTS tables, one for each slot (base/key_slot.h), or, with
- * false, makes them one table each again. All databases must be empty and no save may be under way,
- * and no hash of a key from before (key_hash_of) may be used afterwards. Called before
+ * false, makes each of them one table again. All databases must be empty and no save may be under
+ * way, and no hash of a key from before (key_hash_of) may be used afterwards. Called before
  * keyspace_open where the server is a node of a cluster. */
 void keyspace_partition(bool on);
 /* Whether the databases are partitioned by slots. The commands that a cluster refuses (SELECT,
@@ -48,9 +48,9 @@ size_t keyspace_slot_count(const struct keyspace *ks, unsigned slot);
  * most 1,024 empty buckets. `visit` must neither change the keyspace nor look keys up. */
 size_t keyspace_slot_each(struct keyspace *ks, unsigned slot, size_t wanted, keyspace_visit *visit,
                           void *context);
-/* Marks a slot as dropped: its keys are not counted, listed, walked or drawn any more. They are
- * removed afterwards (exec/slot_drop.h). The slot must not get a key until it is empty. O(1). */
-void keyspace_slot_hide(struct keyspace *ks, unsigned slot);
+/* Removes an entry of a slot that is dropped (store/slot_drop.h, which alone calls it); observers
+ * hear KEYSPACE_DROPPED. */
+void keyspace_drop(struct keyspace *ks, struct entry *e, uint64_t hash);
 
 size_t keyspace_volatile_total(void); /* of all databases */
 /* Mean time to live in ms of the keys with a deadline; due keys that still exist count with a
@@ -168,7 +168,12 @@ uint64_t keyspace_written(void); /* changes by commands, without expiry */
 void keyspace_count_hit(void);
 
 /* Why a key's value changed or was deleted. */
-enum keyspace_cause { KEYSPACE_WRITTEN, KEYSPACE_EXPIRED, KEYSPACE_EVICTED };
+enum keyspace_cause {
+    KEYSPACE_WRITTEN,
+    KEYSPACE_EXPIRED,
+    KEYSPACE_EVICTED,
+    KEYSPACE_DROPPED /* with its slot (store/slot_drop.h) */
+};
 /* An observer of changes. Observers are called in the order of registration, and only while a party
  * is interested (keyspace_add_interest). They must not change the keyspace; NULL members are
  * skipped. */
@@ -192,17 +197,18 @@ void keyspace_set_observers(const struct keyspace_observer *const *observers);
  * test. */
 enum keyspace_event {
     KEYSPACE_WRITES,   /* changed, by a command */
-    KEYSPACE_REMOVALS, /* changed, because the key expired or was evicted */
+    KEYSPACE_REMOVALS, /* changed, because the key expired, was evicted or dropped */
     KEYSPACE_SWEEPS,   /* flushing, swapping */
     KEYSPACE_MISSES,   /* missed */
     KEYSPACE_EVENTS
 };
 /* Adds `delta` to the number of parties interested in an event. */
 void keyspace_add_interest(enum keyspace_event event, int delta);
-struct table;
+struct key_map;
 struct timebuckets;
-/* For store/evict, DEBUG HTSTATS and tests; NULL if the database has none yet. */
-const struct table *keyspace_table(const struct keyspace *ks);
+/* For store/evict, DEBUG HTSTATS and tests. */
+const struct key_map *keyspace_map(const struct keyspace *ks);
+/* NULL if the database has none yet. */
 const struct timebuckets *keyspace_deadlines(const struct keyspace *ks);
 FOR_TESTS void keyspace_check(const struct keyspace *ks);
 #endif

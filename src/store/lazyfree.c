@@ -54,7 +54,7 @@
 #define QUEUE_BOUNDS_MAX 3
 
 struct database_job {
-    struct table *table;
+    struct key_map map;
     struct timebuckets *index;
     size_t entry_bytes; /* left */
     size_t bytes;       /* left, with those of table and index */
@@ -352,6 +352,8 @@ struct released {
     size_t entries, bytes;
 };
 
+static bool has_tables(const struct key_map *map) { return map->table || map->slots; }
+
 static void release_entry(void *element, void *context) {
     struct released *released = context;
     released->entries++;
@@ -375,13 +377,14 @@ static void free_index(struct database_job *job) {
     note_progress(job, 0, left);
 }
 
-static void free_table(struct database_job *job) {
+static void free_keys(struct database_job *job) {
     for (bool gone = false; !gone;) {
         struct released released = {0};
-        gone = table_free_step(job->table, BUCKETS_PER_STEP, release_entry, &released);
+        gone = key_map_free_step(&job->map, BUCKETS_PER_STEP, release_entry, &released);
         ASSERT_SLOW(job->entry_bytes >= released.bytes);
         job->entry_bytes -= released.bytes;
-        note_progress(job, released.entries, gone ? 0 : job->entry_bytes + table_bytes(job->table));
+        note_progress(job, released.entries,
+                      gone ? 0 : job->entry_bytes + key_map_bytes(&job->map));
     }
 }
 
@@ -390,7 +393,7 @@ static void free_database(void *argument) {
     size_t bytes = job->bytes;
     PROBE1(free__start, bytes);
     if (job->index) free_index(job);
-    if (job->table) free_table(job);
+    if (has_tables(&job->map)) free_keys(job);
     PROBE1(free__done, bytes);
     memory_free(job, MEMORY_OTHER);
 }
@@ -403,19 +406,18 @@ static void free_database_now(void *argument) {
 
 static void hand_over_database(void *argument) {
     struct database_job *job = argument;
-    if (job->way == LAZYFREE_LATER && job->table)
-        atomic_fetch_add(&pending, table_count(job->table));
+    if (job->way == LAZYFREE_LATER) atomic_fetch_add(&pending, key_map_count(&job->map));
     atomic_fetch_add(&database_bytes, job->bytes);
     background_submit(&background_free, free_database, job);
 }
 
-void lazyfree_table(struct table *t, struct timebuckets *index, size_t entry_bytes,
-                    enum lazyfree_way way) {
-    if (!t && !index) return;
+void lazyfree_keys(struct key_map map, struct timebuckets *index, size_t entry_bytes,
+                   enum lazyfree_way way) {
+    if (!has_tables(&map) && !index) return;
     struct database_job *job = memory_alloc(sizeof(*job), MEMORY_OTHER);
-    size_t bytes = entry_bytes + (t ? table_bytes(t) : 0) + (index ? timebuckets_bytes(index) : 0);
-    *job = (struct database_job){t, index, entry_bytes, bytes, way};
-    if (t) table_detach(t);
+    size_t bytes = entry_bytes + key_map_bytes(&map) + (index ? timebuckets_bytes(index) : 0);
+    *job = (struct database_job){map, index, entry_bytes, bytes, way};
+    key_map_detach(&map);
     void (*release)(void *job) = way == LAZYFREE_NOW ? free_database_now : hand_over_database;
     /* An outermost call holds no pointers into the database that it empties; a call around a nested
      * one may. */

@@ -15,10 +15,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "store/key_map.h"
 #include "value/value.h"
 
 struct entry;
-struct table;
 struct timebuckets;
 
 /* Smaller values are freed at once, because handing one over costs about as much as freeing it. */
@@ -85,10 +85,10 @@ enum lazyfree_way {
     LAZYFREE_LATER,   /* in the background */
     LAZYFREE_AWAITED, /* in the background; not counted in INFO, as a client waits for it */
 };
-/* Frees a table with its entries, and their index by deadline. Either may be NULL. `entry_bytes` is
- * the entries' memory. */
-void lazyfree_table(struct table *t, struct timebuckets *index, size_t entry_bytes,
-                    enum lazyfree_way way);
+/* Frees a database's tables with their entries, and the index by deadline, which may be NULL.
+ * `entry_bytes` is the entries' memory. */
+void lazyfree_keys(struct key_map map, struct timebuckets *index, size_t entry_bytes,
+                   enum lazyfree_way way);
 /* To be called by a higher layer that hands so many objects to io/background itself; and, in that
  * thread, when they are freed. For INFO. */
 void lazyfree_note_handed(size_t objects);

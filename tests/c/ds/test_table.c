@@ -186,11 +186,12 @@ static void test_size_follows_count(void **state) {
         assert_true(table_count(t) <= limit_of(buckets));
         assert_true(buckets == 1 || table_count(t) > limit_of(buckets - 1));
         assert_int_equal(table_bytes(t), used());
-        /* Within twice of what full buckets need, plus the struct; a chunk further where it was
-         * just opened. */
-        size_t fine = 256 + 2 * 64 * (buckets + buckets / 2);
-        assert_true(table_bytes(t) <= fine || table_bytes(t) <= fine + TABLE_CHUNK_BYTES);
-        assert_true(buckets > 512 || table_bytes(t) <= fine);
+        if (i % 50) continue;
+        /* Within a quarter of what buckets and overflow buckets need, plus struct and directory. */
+        struct table_stats stats;
+        table_stats(t, &stats);
+        size_t needed = 64 * (buckets + stats.overflow_buckets);
+        assert_true(table_bytes(t) <= 256 + needed + needed / 4);
     }
     table_check(t);
     check_all_found(t, elements, COUNT);
@@ -843,6 +844,45 @@ static void test_large(void **state) {
     elements_free(elements);
 }
 
+/* Tables side by side: each grows and is cleared by itself, also in steps. */
+static void test_many(void **state) {
+    enum { TABLES = 5, EACH = 9000 };
+    struct element *elements = elements_make(TABLES * EACH);
+    struct table *tables = table_create_many(&type, TABLES);
+    size_t block = used();
+    assert_true(block >= (size_t)TABLES * TABLE_BYTES);
+    for (size_t i = 0; i < (size_t)TABLES * EACH; i++)
+        put(table_nth(tables, i % TABLES), &elements[i]);
+    size_t bytes = block;
+    for (size_t i = 0; i < TABLES; i++) {
+        struct table *t = table_nth(tables, i);
+        table_check(t);
+        assert_int_equal(table_count(t), EACH);
+        bytes += table_bytes(t);
+    }
+    assert_int_equal(bytes, used());
+    table_clear(table_nth(tables, 1));
+    size_t buckets = table_buckets(table_nth(tables, 2)), steps = 0;
+    for (size_t budget = 100; !table_clear_step(table_nth(tables, 2), &budget, NULL, NULL);
+         steps++) {
+        assert_int_equal(budget, 0);
+        budget = 100;
+    }
+    assert_int_equal(steps, (buckets - 1) / 100);
+    for (size_t i = 1; i <= 2; i++) {
+        struct table *t = table_nth(tables, i);
+        assert_int_equal(table_count(t) + table_buckets(t) + table_bytes(t), 0);
+        assert_null(find(t, &elements[i]));
+        put(t, &elements[i]);
+        assert_ptr_equal(find(t, &elements[i]), &elements[i]);
+        table_check(t);
+    }
+    assert_ptr_equal(find(table_nth(tables, 3), &elements[3]), &elements[3]);
+    table_free_many(tables, TABLES);
+    assert_int_equal(used(), 0);
+    elements_free(elements);
+}
+
 /* More than a page of the directory, up and down. */
 static void test_directory(void **state) {
     enum { PAGE_BUCKETS = 512 * 1024 };
@@ -869,7 +909,7 @@ static void test_border_of_chunks(void **state) {
     for (int i = 0; i < 3; i++) {
         assert_true(table_reserve(t, limit_of(1025), 1));
         table_check(t);
-        assert_true(table_bytes(t) >= bytes + TABLE_CHUNK_BYTES);
+        assert_true(table_bytes(t) > bytes && table_bytes(t) < bytes + TABLE_CHUNK_BYTES);
         set_min_fill(t, 50);
         assert_int_equal(table_pay(t, 1), 1);
         table_check(t);
@@ -1139,6 +1179,7 @@ int main(void) {
         TEST(test_shrinking_avoided),
         TEST(test_reserve),
         TEST(test_large),
+        TEST(test_many),
         TEST(test_directory),
         TEST(test_border_of_chunks),
         TEST(test_breathing),

@@ -8,6 +8,7 @@
 
 #include "ds/table.h"
 #include "io/child.h"
+#include "store/key_map.h"
 
 #define REST_MSEC 2000
 #define KEYS 20000
@@ -27,7 +28,7 @@ static int end(void **state) {
 
 static size_t merges(void) {
     struct table_stats s;
-    table_stats(keyspace_table(keyspace_at(0)), &s);
+    table_stats(keyspace_map(keyspace_at(0))->table, &s);
     return s.merges;
 }
 
@@ -42,7 +43,7 @@ static void test_rest_after_a_child(void **state) {
     peer_send(&client, SLICE("DEBUG SAVING-CHILD 0\r\n"));
     cron_child_observer.gone(&saver_snapshot);
     clock_advance_usec(1000);
-    assert_true(table_owes(keyspace_table(keyspace_at(0))));
+    assert_true(table_owes(keyspace_map(keyspace_at(0))->table));
     size_t before = merges();
     clock_advance_usec((REST_MSEC - 2) * 1000);
     assert_false(cron_idle_step());

@@ -5,9 +5,11 @@
 #ifndef EVENKEEL_TESTS_STORE_KEYS_H
 #define EVENKEEL_TESTS_STORE_KEYS_H
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/seed.h"
+#include "ds/table.h"
 #include "option/option.h"
+#include "store/both_forms.h"
+#include "store/key_map.h"
 #include "store/keyspace.h"
 #include "store/lazyfree.h"
 #include "store/told.h"
@@ -24,6 +26,7 @@ static inline void clock_set_msec(int64_t msec) {
 static inline int keys_open(void) {
     seed_from_environment();
     keyspace_register();
+    keyspace_partition(keys_by_slot);
     keyspace_open();
     keys_dataset_before = memory_used(MEMORY_DATASET);
     return 0;
@@ -52,9 +55,16 @@ struct key_text {
     size_t length;
 };
 
-/* "key:17"; every eighth is longer than a short key may be. */
+/* In a partitioned keyspace the keys are of so many slots, so that each slot's table grows and
+ * shrinks. */
+#define KEYS_SLOTS 5
+
+/* "key:17", by slot "{2}key:17"; every eighth is longer than a short key may be. */
 static inline struct slice key_of(struct key_text *text, unsigned number) {
-    text->length = (size_t)snprintf(text->bytes, sizeof(text->bytes), "key:%u", number);
+    int tag = 0;
+    if (keys_by_slot) tag = snprintf(text->bytes, sizeof(text->bytes), "{%u}", number % KEYS_SLOTS);
+    text->length = (size_t)(tag + snprintf(text->bytes + tag, sizeof(text->bytes) - (size_t)tag,
+                                           "key:%u", number));
     if (number % 8 == 0) {
         memset(text->bytes + text->length, '.', 300);
         text->length += 300;
@@ -62,7 +72,14 @@ static inline struct slice key_of(struct key_text *text, unsigned number) {
     return (struct slice){text->bytes, text->length};
 }
 
-static inline uint64_t key_hash(struct slice key) { return hash_bytes(key.bytes, key.length); }
+static inline uint64_t key_hash(struct slice key) { return key_hash_of(key); }
+
+/* What key_map_stats says of a database's tables. */
+static inline struct table_stats keys_stats(const struct keyspace *ks) {
+    struct table_stats stats;
+    key_map_stats(keyspace_map(ks), &stats);
+    return stats;
+}
 
 static inline struct entry *key_store(struct keyspace *ks, unsigned number, struct slice text,
                                       int64_t deadline) {

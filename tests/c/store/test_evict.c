@@ -303,6 +303,7 @@ static int close_all(void **state) {
 }
 
 int main(void) {
+    int by_slot = keys_in_both_forms();
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, nothing_left)
     const struct CMUnitTest tests[] = {
         TEST(test_until_nothing_may_go),
@@ -316,5 +317,5 @@ int main(void) {
         TEST(test_pool_holds_no_ghosts),
     };
 #undef TEST
-    return cmocka_run_group_tests(tests, open_all, close_all);
+    return by_slot + cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -527,6 +527,7 @@ static int begin_active(void **state) {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin_active, keys_nothing_left)
 
 int main(void) {
+    int by_slot = keys_in_both_forms();
     const struct CMUnitTest tests[] = {
         TEST(test_all_databases_in_a_slice),
         TEST(test_deadline_comes_nearer),
@@ -548,5 +549,5 @@ int main(void) {
         TEST(test_databases_in_the_order_of_time),
         TEST(test_nothing_spins),
     };
-    return cmocka_run_group_tests(tests, begin, NULL);
+    return by_slot + cmocka_run_group_tests(tests, begin, NULL);
 }

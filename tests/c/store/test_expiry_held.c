@@ -253,6 +253,7 @@ static int open_all(void **state) {
 }
 
 int main(void) {
+    int by_slot = keys_in_both_forms();
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
         TEST(test_each_holds),          TEST(test_released_by_one_of_two),
@@ -260,5 +261,5 @@ int main(void) {
         TEST(test_evicted_while_shown), TEST(test_shown),
         TEST(test_shown_while_held),    TEST(test_changed_while_shown),
     };
-    return cmocka_run_group_tests(tests, open_all, NULL);
+    return by_slot + cmocka_run_group_tests(tests, open_all, NULL);
 }

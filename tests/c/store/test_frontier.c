@@ -15,6 +15,7 @@
 #include "ds/table.h"
 #include "io/background.h"
 #include "store/digest.h"
+#include "store/key_map.h"
 #include "store/keys.h"
 #include "store/keyspace_change.h"
 #include "store/limbo.h"
@@ -82,9 +83,8 @@ static void moment_visit(void *element, void *context) {
 static void moment_take(void) {
     moment.count = saved.count = 0;
     for (int i = 0; i < keyspace_databases(); i++) {
-        const struct table *t = keyspace_table(keyspace_at(i));
         moment_database = i;
-        if (t) table_each(t, moment_visit, NULL);
+        key_map_each(keyspace_map(keyspace_at(i)), moment_visit, NULL);
     }
     states_sort(&moment);
 }
@@ -171,8 +171,7 @@ static void check_unmarked(void *element, void *context) {
 
 static void check_no_marks(void) {
     for (int i = 0; i < keyspace_databases(); i++)
-        if (keyspace_table(keyspace_at(i)))
-            table_each(keyspace_table(keyspace_at(i)), check_unmarked, NULL);
+        key_map_each(keyspace_map(keyspace_at(i)), check_unmarked, NULL);
 }
 
 static void check_equal(void) {
@@ -633,7 +632,7 @@ static void test_merged(void **state) {
     for (int round = 0; round < 10; round++) {
         for (unsigned i = 0; i < 2000; i++) key_store(ks, i, SLICE("text"), ENTRY_NO_DEADLINE);
         save_begin();
-        size_t buckets = table_buckets(keyspace_table(ks));
+        size_t buckets = keys_stats(ks).buckets;
         for (size_t i = random_below(buckets); i; i--) assert_false(frontier_step(1, 1));
         for (unsigned i = 0; i < 1850; i++) {
             struct key_text name;
@@ -641,7 +640,7 @@ static void test_merged(void **state) {
             keyspace_remove(&(struct key){ks, text, key_hash(text)}, false);
         }
         while (keyspace_maintain(100)) continue;
-        assert_true(table_buckets(keyspace_table(ks)) < buckets / 2);
+        assert_true(keys_stats(ks).buckets < buckets / 2);
         while (!frontier_step(1, 1)) continue;
         check_equal();
     }
@@ -656,6 +655,7 @@ static void test_exchanged_while_cleaning(void **state) {
             key_store(keyspace_at(1), i, SLICE("b"), ENTRY_NO_DEADLINE);
         frontier_abort();
     }
+    assert_false(frontier_may_begin());
     assert_false(frontier_clean(1));
     keyspace_swap(keyspace_at(0), keyspace_at(1));
     while (!frontier_clean(1)) continue;
@@ -812,6 +812,7 @@ static int end(void **state) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void) {
+    int by_slot = keys_in_both_forms();
     value_register();
     keys_open();
     const struct CMUnitTest tests[] = {
@@ -835,7 +836,7 @@ int main(void) {
         TEST(test_forked),
     };
     assert_true(background_start(&background_free));
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = by_slot + cmocka_run_group_tests(tests, NULL, NULL);
     background_stop();
     return failed;
 }

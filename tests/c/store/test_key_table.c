@@ -181,6 +181,7 @@ static int begin_all(void **state) {
 }
 
 int main(void) {
+    int by_slot = keys_in_both_forms();
 #define TEST(function) cmocka_unit_test_setup_teardown(function, keys_begin, nothing_left)
     const struct CMUnitTest tests[] = {
         TEST(test_none),
@@ -190,5 +191,5 @@ int main(void) {
         TEST(test_empty_name),
         TEST(test_model),
     };
-    return cmocka_run_group_tests(tests, begin_all, NULL);
+    return by_slot + cmocka_run_group_tests(tests, begin_all, NULL);
 }

@@ -12,13 +12,13 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "ds/table.h"
 #include "io/background.h"
 #include "metric/metric.h"
 #include "option/option.h"
+#include "store/both_forms.h"
 #include "store/digest.h"
 #include "store/lazyfree.h"
 #include "value/types.h"
@@ -26,7 +26,7 @@
 #define NOW_MSEC 1000000
 #define LARGE_BYTES (4 * LAZYFREE_VALUE_BYTES_MIN)
 
-static uint64_t hash_of(struct slice key) { return hash_bytes(key.bytes, key.length); }
+static uint64_t hash_of(struct slice key) { return key_hash_of(key); }
 
 static struct entry *find(struct keyspace *ks, const char *key) {
     return told_find(ks, slice_of(key), hash_of(slice_of(key)));
@@ -67,6 +67,7 @@ static int group_setup(void **state) {
     random_seed(value);
     keyspace_register();
     lazyfree_register();
+    keyspace_partition(keys_by_slot);
     keyspace_open();
     return 0;
 }
@@ -341,6 +342,7 @@ static void test_digest_of_values(void **state) {
 }
 
 int main(void) {
+    int by_slot = keys_in_both_forms();
     value_register();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_rename, setup),
@@ -356,5 +358,5 @@ int main(void) {
         cmocka_unit_test_setup(test_digest, setup),
         cmocka_unit_test_setup(test_digest_of_values, setup),
     };
-    return cmocka_run_group_tests(tests, group_setup, group_teardown);
+    return by_slot + cmocka_run_group_tests(tests, group_setup, group_teardown);
 }

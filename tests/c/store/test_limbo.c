@@ -336,6 +336,7 @@ static int end(void **state) {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, keys_begin, keys_nothing_left)
 
 int main(void) {
+    int by_slot = keys_in_both_forms();
     value_register();
     const struct CMUnitTest tests[] = {
         TEST(test_without_a_call),
@@ -347,5 +348,5 @@ int main(void) {
         TEST(test_outermost_changes_in_place),
         TEST(test_random_calls),
     };
-    return cmocka_run_group_tests(tests, begin, end);
+    return by_slot + cmocka_run_group_tests(tests, begin, end);
 }

@@ -182,6 +182,7 @@ static void test_paid_between_changes(void **state) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, keys_nothing_left)
 
 int main(void) {
+    int by_slot = keys_in_both_forms();
     value_register();
     keys_open();
     const struct CMUnitTest tests[] = {
@@ -193,7 +194,7 @@ int main(void) {
         TEST(test_paid_between_changes),
     };
     assert_true(background_start(&background_free));
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = by_slot + cmocka_run_group_tests(tests, NULL, NULL);
     background_stop();
     return failed;
 }

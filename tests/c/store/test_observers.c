@@ -198,6 +198,7 @@ static void test_nobody_is_told_without_interest(void **state) {
 }
 
 int main(void) {
+    int by_slot = keys_in_both_forms();
     value_register();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_writes_are_told_once_in_order, begin, end),
@@ -211,5 +212,5 @@ int main(void) {
     };
     keys_open();
     keyspace_set_observers(observers);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return by_slot + cmocka_run_group_tests(tests, NULL, NULL);
 }

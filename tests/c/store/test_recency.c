@@ -108,6 +108,7 @@ static int open_all(void **state) {
 }
 
 int main(void) {
+    int by_slot = keys_in_both_forms();
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, keys_nothing_left)
     const struct CMUnitTest tests[] = {
         TEST(test_idle_time),        TEST(test_frequency_grows_by_its_logarithm),
@@ -115,5 +116,5 @@ int main(void) {
         TEST(test_frozen),
     };
 #undef TEST
-    return cmocka_run_group_tests(tests, open_all, NULL);
+    return by_slot + cmocka_run_group_tests(tests, open_all, NULL);
 }

@@ -11,6 +11,7 @@
 
 #include "ds/table.h"
 #include "ds/timebuckets.h"
+#include "store/key_map.h"
 #include "store/keys.h"
 #include "store/recency.h"
 
@@ -150,7 +151,7 @@ static void fill(void) {
     }
     memory_allocator_purge(); /* or it would come later, and count */
     set_min_fill(SLICE("50"));
-    assert_true(table_owes(keyspace_table(ks)));
+    assert_true(keys_stats(ks).owes);
     keyspace_check(ks);
 }
 
@@ -222,7 +223,7 @@ static void count_due(void *element, void *context) {
 
 static size_t count_all_due(void) {
     struct due due = {now, 0};
-    if (keyspace_table(ks)) table_each(keyspace_table(ks), count_due, &due);
+    key_map_each(keyspace_map(ks), count_due, &due);
     return due.count;
 }
 
@@ -299,6 +300,7 @@ static int begin(void **state) {
 }
 
 int main(void) {
+    int by_slot = keys_in_both_forms();
 #define TEST(test) cmocka_unit_test_setup_teardown(test, keys_begin, keys_nothing_left)
     const struct CMUnitTest tests[] = {
         TEST(test_time_and_reads_write_without_it),
@@ -307,5 +309,5 @@ int main(void) {
         TEST(test_expiry_goes_on),
         TEST(test_saves_nest),
     };
-    return cmocka_run_group_tests(tests, begin, NULL);
+    return by_slot + cmocka_run_group_tests(tests, begin, NULL);
 }

@@ -352,7 +352,7 @@ void key_map_sweep(const struct key_map *map, size_t *hand, key_map_visit *visit
              slot = s ? slot_with_keys(s, at) : KEY_SLOTS;
     size_t bucket = slot == at ? (uint32_t)*hand : 0;
     *hand = 0;
-    if (slot == KEY_SLOTS) return;
+    if (slot >= KEY_SLOTS) return;
     table_sweep(slot_table(s, slot), &bucket, visit, context);
     if (bucket == 0) slot = slot_with_keys(s, slot + 1);
     if (slot < KEY_SLOTS) *hand = (size_t)slot << HAND_SLOT_SHIFT | bucket;

@@ -73,7 +73,7 @@ struct keyspace {
 static struct keyspace *databases;
 static int64_t databases_wanted;
 static int64_t min_fill_percent;
-static bool resize_tables, active_rehashing;
+static bool resize_tables, active_rehashing, by_slot;
 static const struct keyspace_observer *const no_observers[] = {NULL};
 static const struct keyspace_observer *const *observers = no_observers;
 static unsigned interested[KEYSPACE_EVENTS]; /* parties interested in each event */
@@ -112,6 +112,9 @@ static bool apply_min_fill(const struct option_row *row, char *reason, size_t re
 static const struct option_row option_rows[] = {
     OPTION_INT("databases", &databases_wanted, "16", 1, INT32_MAX, 0, "general", 10,
                "Number of databases that SELECT can choose from, numbered from 0."),
+    OPTION_BOOL("keyspace-by-slot", &by_slot, false, OPTION_HIDDEN, "general", 11,
+                "For tests: keep the keys of each slot in a table of their own, as a node of a "
+                "cluster does."),
     OPTION_BOOL("activerehashing", &active_rehashing, true, OPTION_MUTABLE, "memory", 200,
                 "Let tables that owe shrinking give their capacity back while the server would "
                 "otherwise sleep. With no, only deletes pay for it."),
@@ -266,6 +269,7 @@ void keyspace_partition(bool on) {
 bool keyspace_is_partitioned(void) { return key_hash_has_slots(); }
 
 void keyspace_open(void) {
+    if (by_slot) keyspace_partition(true);
     databases = memory_zalloc((size_t)databases_wanted * sizeof(*databases), MEMORY_OTHER);
     next_due_open((int)databases_wanted);
     frontier_set_host(&frontier_host);

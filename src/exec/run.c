@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Running requests and calls. Every request of a batch passes here three times:
  *
- *   prefetch_bucket:  finds the command's row, hashes the first key, prefetches its bucket
+ *   prefetch_table:   where there is a table a slot: finds the command's row, hashes the first key,
+ *                     prefetches the header of its table
+ *   prefetch_bucket:  prefetches its bucket; in one table it does the finding and hashing
  *   prefetch_entry:   prefetches the entry
  *   execute_request:  makes a call of the request and runs it
  *
@@ -221,14 +223,27 @@ enum gate_verdict call_run(struct call *call) {
 
 /* ---- requests of a batch ---- */
 
-static void prefetch_bucket(struct request *r) {
+/* Finds the command and hashes its first key; false where it has none. */
+static inline bool find_and_hash(struct request *r) {
     struct command *command = command_find(r->argv[0]);
     r->command = command;
-    if (!command || command->first_key <= 0 || command->first_key >= r->argc) return;
+    if (!command || command->first_key <= 0 || command->first_key >= r->argc) return false;
     struct slice key = r->argv[command->first_key];
     r->hashed = command->first_key;
     r->key_hash = key_hash_of(key);
-    keyspace_prefetch_bucket(keyspace_at(r->client->database), r->key_hash);
+    return true;
+}
+
+static void find_and_prefetch_table(struct request *r) {
+    if (find_and_hash(r)) keyspace_prefetch_table(keyspace_at(r->client->database), r->key_hash);
+}
+
+static void prefetch_bucket(struct request *r) {
+    if (r->hashed) keyspace_prefetch_bucket(keyspace_at(r->client->database), r->key_hash);
+}
+
+static void find_and_prefetch_bucket(struct request *r) {
+    if (find_and_hash(r)) keyspace_prefetch_bucket(keyspace_at(r->client->database), r->key_hash);
 }
 
 static void prefetch_entry(struct request *r) {
@@ -255,10 +270,21 @@ static void execute_request(struct request *r) {
     }
 }
 
-static const struct batch_executor run_requests = {prefetch_bucket, prefetch_entry, execute_request,
-                                                   run_pause_clock, command_times_note_felt};
+static const struct batch_executor run_requests = {.prefetch_bucket = find_and_prefetch_bucket,
+                                                   .prefetch_entry = prefetch_entry,
+                                                   .execute = execute_request,
+                                                   .pause = run_pause_clock,
+                                                   .after_replies = command_times_note_felt};
+static const struct batch_executor run_by_slot = {.prefetch_table = find_and_prefetch_table,
+                                                  .prefetch_bucket = prefetch_bucket,
+                                                  .prefetch_entry = prefetch_entry,
+                                                  .execute = execute_request,
+                                                  .pause = run_pause_clock,
+                                                  .after_replies = command_times_note_felt};
 
-const struct batch_executor *run_executor(void) { return &run_requests; }
+const struct batch_executor *run_executor(void) {
+    return keyspace_is_partitioned() ? &run_by_slot : &run_requests;
+}
 
 /* ---- calls within calls ---- */
 

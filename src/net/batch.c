@@ -937,6 +937,9 @@ static __attribute__((noinline)) void between_requests(void) {
 }
 
 static void run_group(struct request *first, int count) {
+    if (__builtin_expect(executor->prefetch_table != NULL, 0))
+        for (int i = 0; i < count; i++)
+            if (!first[i].error) executor->prefetch_table(&first[i]);
     for (int i = 0; i < count; i++)
         if (!first[i].error) executor->prefetch_bucket(&first[i]);
     if (count > 1)
@@ -1306,6 +1309,7 @@ static void run_waiting(const struct batch *outer) {
     for (; next < home->request_count; next++) {
         struct request *r = &home->requests[next];
         if (r->client->flags & CLIENT_BELOW || r->error == run_already) continue;
+        if (!r->error && executor->prefetch_table) executor->prefetch_table(r);
         if (!r->error) executor->prefetch_bucket(r);
         reply_begin(r->client);
         run_one(r);

@@ -104,7 +104,11 @@ struct request {
 
 /* The functions that run requests: exec/run has them. */
 struct batch_executor {
-    /* Finds the command, hashes its first key and asks for its bucket. */
+    /* Finds the command, hashes its first key and asks for the table that has the key. NULL where
+     * all keys are in one table. */
+    void (*prefetch_table)(struct request *request);
+    /* Asks for the key's bucket. Finds the command and hashes the key first, if there is no
+     * prefetch_table. */
     void (*prefetch_bucket)(struct request *request);
     /* Asks for the entry. */
     void (*prefetch_entry)(struct request *request);

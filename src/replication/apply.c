@@ -310,6 +310,8 @@ static void parse_again(void) {
 
 static void apply_prefetch(int count) {
     const struct batch_executor *executor = run_executor();
+    for (int i = 0; executor->prefetch_table && i < count; i++)
+        executor->prefetch_table(&stream.group[i]);
     for (int i = 0; i < count; i++) executor->prefetch_bucket(&stream.group[i]);
     for (int i = 0; count > 1 && i < count; i++) executor->prefetch_entry(&stream.group[i]);
 }

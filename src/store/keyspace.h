@@ -142,7 +142,9 @@ bool keyspace_expire_if_due(struct keyspace *ks, struct entry *e);
 struct histogram;
 const struct histogram *keyspace_expiry_lag(void);
 
-/* Prefetch hints; see table_prefetch_bucket and table_prefetch_element. */
+/* Prefetch hints, in this order; see table_prefetch_bucket and table_prefetch_element. The table's
+ * header is worth asking for in a partitioned keyspace only. */
+void keyspace_prefetch_table(const struct keyspace *ks, uint64_t hash);
 void keyspace_prefetch_bucket(const struct keyspace *ks, uint64_t hash);
 void keyspace_prefetch_entry(const struct keyspace *ks, uint64_t hash);
 

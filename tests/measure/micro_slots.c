@@ -23,9 +23,9 @@
 
 #define KEY_BYTES 16
 #define TIME_KEYS 1000000
-#define LOOKUPS 2000000
+#define LOOKUPS 500000
 #define BATCH 16
-#define RUNS 7
+#define RUNS 5
 
 struct text {
     char bytes[KEY_BYTES];
@@ -169,6 +169,7 @@ static void print_time(void) {
 }
 
 int main(int argc, char **argv) {
+    setvbuf(stdout, NULL, _IOLBF, 0);
     bool time_only = argc > 1 && strcmp(argv[1], "time") == 0;
     bool bytes_only = argc > 1 && strcmp(argv[1], "bytes") == 0;
     random_seed(1);

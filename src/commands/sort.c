@@ -379,11 +379,10 @@ static void run_jobs(struct sort *s, struct job *jobs, size_t count) {
         buffer_append(&s->names, p->after.bytes, p->after.length);
         hashes[keys] =
             key_hash_of((struct slice){s->names.bytes + ends[keys], s->names.length - ends[keys]});
-        keyspace_prefetch_bucket(ks, hashes[keys]);
         looked_up[keys++] = &jobs[i];
         ends[keys] = s->names.length;
     }
-    for (size_t i = 0; i < keys; i++) keyspace_prefetch_entry(ks, hashes[i]);
+    keyspace_prefetch(ks, hashes, keys);
     for (size_t i = 0; i < keys; i++) {
         struct slice name = {s->names.bytes + ends[i], ends[i + 1] - ends[i]};
         const struct key key = {ks, name, hashes[i]};

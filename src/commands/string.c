@@ -339,10 +339,9 @@ static int prefetch_keys(const struct call *call, int first, int step,
                          uint64_t hashes[PREFETCH_GROUP]) {
     int count = 0;
     for (int i = first; i < call->argc && count < PREFETCH_GROUP; i += step) {
-        hashes[count] = call_key_hash(call, i);
-        keyspace_prefetch_bucket(call->keyspace, hashes[count++]);
+        hashes[count++] = call_key_hash(call, i);
     }
-    for (int i = 0; i < count; i++) keyspace_prefetch_entry(call->keyspace, hashes[i]);
+    keyspace_prefetch(call->keyspace, hashes, (size_t)count);
     return count;
 }
 

@@ -28,13 +28,12 @@
 /* As a batch does before it runs. Prefetching is only a hint, so a SELECT in the group does no
  * harm. */
 static void prefetch_group(const struct client *c, const struct queued *first) {
-    const struct keyspace *ks = keyspace_at(c->database);
     const struct queued *q = first;
+    uint64_t hashes[BATCH_GROUP];
+    size_t count = 0;
     for (int left = BATCH_GROUP; q && left; left--, q = q->next)
-        if (q->hashed) keyspace_prefetch_bucket(ks, q->key_hash);
-    q = first;
-    for (int left = BATCH_GROUP; q && left; left--, q = q->next)
-        if (q->hashed) keyspace_prefetch_entry(ks, q->key_hash);
+        if (q->hashed) hashes[count++] = q->key_hash;
+    keyspace_prefetch(keyspace_at(c->database), hashes, count);
 }
 
 static void run_queued(struct client *c, const struct queued *q, enum call_origin origin) {

@@ -969,14 +969,19 @@ struct entry *keyspace_random(struct keyspace *ks) {
     return search_live(ks);
 }
 
+/* Asks for the buckets of a group, and first for their tables' headers where there are many. */
+static void prefetch_buckets(const struct keyspace *ks, const uint64_t *hashes, size_t count) {
+    for (size_t i = 0; keyspace_is_partitioned() && i < count; i++)
+        key_map_prefetch_table(&ks->map, hashes[i]);
+    for (size_t i = 0; i < count; i++) key_map_prefetch_bucket(&ks->map, hashes[i]);
+}
+
 /* Prefetches the entries and then the buckets of a group, so that their cache misses overlap. */
 static void prefetch_group(const struct keyspace *ks, void *const *group, uint64_t *hashes,
                            size_t count) {
     for (size_t i = 0; i < count; i++) __builtin_prefetch(group[i]);
-    for (size_t i = 0; i < count; i++) {
-        hashes[i] = key_map_hash(group[i]);
-        key_map_prefetch_bucket(&ks->map, hashes[i]);
-    }
+    for (size_t i = 0; i < count; i++) hashes[i] = key_map_hash(group[i]);
+    prefetch_buckets(ks, hashes, count);
 }
 
 size_t keyspace_expire_due(struct keyspace *ks, int64_t now_msec, size_t keys_max, bool *more) {
@@ -1059,6 +1064,11 @@ void keyspace_prefetch_bucket(const struct keyspace *ks, uint64_t hash) {
 
 void keyspace_prefetch_entry(const struct keyspace *ks, uint64_t hash) {
     key_map_prefetch_entry(&ks->map, hash);
+}
+
+void keyspace_prefetch(const struct keyspace *ks, const uint64_t *hashes, size_t count) {
+    prefetch_buckets(ks, hashes, count);
+    for (size_t i = 0; i < count; i++) key_map_prefetch_entry(&ks->map, hashes[i]);
 }
 
 void keyspace_settle(void) { settle_at = 0; }

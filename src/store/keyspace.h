@@ -147,6 +147,9 @@ const struct histogram *keyspace_expiry_lag(void);
 void keyspace_prefetch_table(const struct keyspace *ks, uint64_t hash);
 void keyspace_prefetch_bucket(const struct keyspace *ks, uint64_t hash);
 void keyspace_prefetch_entry(const struct keyspace *ks, uint64_t hash);
+/* All stages for a group of keys that are looked up next, so that their cache misses overlap. A
+ * group has some 32 keys at most: twice as many misses as a core keeps in flight. */
+void keyspace_prefetch(const struct keyspace *ks, const uint64_t *hashes, size_t count);
 
 /* Does up to `steps` steps of the resizing that tables owe (none where activerehashing is off), and
  * as many of the work that indexes by deadline have put off; true if more can be done now.

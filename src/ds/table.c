@@ -724,6 +724,8 @@ static bool may_shrink(const struct table *t) {
 
 /* ---- Debt ---- */
 
+static bool table_may_pay(const struct table *t) { return may_grow(t) || may_shrink(t); }
+
 static void debt_unlist(struct table *t) {
     if (!t->listed) return;
     list_remove(&t->link);
@@ -832,8 +834,6 @@ void table_forget_owing(void) {
 }
 
 bool table_owes(const struct table *t) { return t->shrinking || owes_growth(t); }
-
-bool table_may_pay(const struct table *t) { return may_grow(t) || may_shrink(t); }
 
 size_t table_pay(struct table *t, size_t steps) {
     size_t done = 0;

@@ -16,7 +16,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/attributes.h"
 #include "base/memory.h"
 
 #define TABLE_BUCKET_SLOTS 7
@@ -181,8 +180,6 @@ bool table_is_watched(const struct table *t);
 /* Returns true while the table owes growth (splits put off) or shrinking, whether or not its mode
  * lets it pay now. */
 bool table_owes(const struct table *t);
-/* Whether the table owes growth or shrinking, and its mode lets it pay now. */
-FOR_TESTS bool table_may_pay(const struct table *t);
 /* Does up to `steps` splits or merges that the table owes and the mode allows; returns how many it
  * did. Each removal pays a step by itself; lookups and scans pay none. */
 size_t table_pay(struct table *t, size_t steps);
@@ -206,7 +203,7 @@ bool table_reserve(struct table *t, size_t elements, size_t steps);
 struct table_stats {
     size_t elements, buckets, overflow_buckets, longest_chain, bytes;
     size_t splits, merges; /* since creation, modulo 2^32 */
-    bool owes, may_pay;    /* table_owes, table_may_pay */
+    bool owes, may_pay;    /* table_owes, and its mode lets it pay now */
 };
 /* Walks everything: for DEBUG and tests. */
 void table_stats(const struct table *t, struct table_stats *stats);

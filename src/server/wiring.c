@@ -326,6 +326,12 @@ static void turn_within(void) {
 static void (*const after_wake[])(void) = {shutdown_look_for_signal, memory_limit_turn, aof_turn,
                                            saver_turn, NULL};
 static void (*const after_events[])(void) = {batch_run, NULL}; /* runs and answers requests */
+/* Both are steps that delete. */
+static bool free_and_drop(void) {
+    bool more = lazyfree_step();
+    return slot_drop_step() || more;
+}
+
 static bool (*const before_sleep[])(void) = {
     link_step,    blocked_step,      batch_run_resumed, pubsub_release_step,
     end_of_turn,  memory_limit_step, lazyfree_step,     slot_drop_step,

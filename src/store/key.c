@@ -15,8 +15,12 @@ static bool with_slots;
 void key_hash_set_slots(bool on) { with_slots = on; }
 bool key_hash_has_slots(void) { return with_slots; }
 
-uint64_t key_hash_of(struct slice name) {
+__attribute__((noinline)) static uint64_t hash_with_slot(struct slice name) {
     uint64_t hash = hash_bytes(name.bytes, name.length);
-    if (__builtin_expect(!with_slots, 1)) return hash;
     return (hash & ~SLOT_MASK) | (uint64_t)key_slot_of(name) << KEY_HASH_SLOT_SHIFT;
+}
+
+uint64_t key_hash_of(struct slice name) {
+    if (__builtin_expect(with_slots, 0)) return hash_with_slot(name);
+    return hash_bytes(name.bytes, name.length);
 }

@@ -81,6 +81,11 @@ struct table *key_map_slot_table(const struct key_map *map, unsigned slot) {
     return map->slots ? slot_table(map->slots, slot) : NULL;
 }
 
+__attribute__((noinline)) struct table *key_map_table_of_slot(const struct key_map *map,
+                                                              uint64_t hash) {
+    return map->slots ? slot_table(map->slots, key_hash_slot(hash)) : NULL;
+}
+
 static struct slot_tables *slots_create(void) {
     struct slot_tables *s = memory_zalloc(sizeof(*s), MEMORY_DATASET);
     s->bytes = memory_good_size(sizeof(*s));

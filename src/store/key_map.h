@@ -32,10 +32,12 @@ uint64_t key_map_hash(const struct entry *e);
 
 /* The table that has the keys of this slot; NULL where there is none yet. O(1). */
 struct table *key_map_slot_table(const struct key_map *map, unsigned slot);
+/* key_map_table where the map has not one table for all keys. */
+struct table *key_map_table_of_slot(const struct key_map *map, uint64_t hash);
 /* The table that a hash belongs to; NULL where there is none yet. O(1). */
 static inline struct table *key_map_table(const struct key_map *map, uint64_t hash) {
-    if (__builtin_expect(map->table != NULL, 1)) return map->table;
-    return map->slots ? key_map_slot_table(map, key_hash_slot(hash)) : NULL;
+    struct table *t = map->table;
+    return __builtin_expect(t != NULL, 1) ? t : key_map_table_of_slot(map, hash);
 }
 
 /* The number of keys. O(1). */
@@ -124,5 +126,5 @@ bool key_map_free_step(struct key_map *map, size_t buckets_max, key_map_visit *r
  * number of tables that have keys. O(keys). */
 size_t key_map_stats(const struct key_map *map, struct table_stats *stats);
 /* Asserts the invariants; walks everything. */
-FOR_TESTS void key_map_check(const struct key_map *map);
+void key_map_check(const struct key_map *map);
 #endif

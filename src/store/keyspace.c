@@ -440,10 +440,10 @@ static size_t share_of(size_t steps) { return active_rehashing ? steps : 0; }
 
 struct entry *keyspace_find(const struct key *key) {
     struct keyspace *ks = key->keyspace;
-    const struct table *t = key_map_table(&ks->map, key->hash);
-    if (!t) return NULL;
     if (__builtin_expect(table_any_payable(), 0) && ++lookups % LOOKUPS_PER_STEP == 0)
         key_map_pay(&ks->map, key->hash, share_of(1));
+    const struct table *t = key_map_table(&ks->map, key->hash);
+    if (__builtin_expect(!t, 0)) return NULL;
     struct entry *e = table_find(t, key->hash, key->name.bytes, key->name.length);
     if (e && __builtin_expect(is_due(e), 0)) {
         expire_now(ks, e, key->hash);

@@ -19,14 +19,16 @@
 #define EVENKEEL_STORE_SLOT_DROP_H
 #include <stdbool.h>
 
+#include "base/attributes.h"
+
 /* Begins to drop the keys of a slot; does nothing if the slot is empty or is dropped already.
  * O(1), however many keys there are. */
-void slot_drop(unsigned slot);
+FOR_TESTS void slot_drop(unsigned slot);
 /* To be called before the loop sleeps: removes keys for SLOT_DROP_SLICE_USEC; true where more are
  * left that may be removed now. */
 bool slot_drop_step(void);
 /* How long a turn of the loop removes keys: as long as it frees large values. */
 #define SLOT_DROP_SLICE_USEC 500
 /* Whether the slot still has keys that are to be removed. O(1). */
-bool slot_is_dropping(unsigned slot);
+FOR_TESTS bool slot_is_dropping(unsigned slot);
 #endif

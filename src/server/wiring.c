@@ -332,11 +332,10 @@ static bool free_and_drop(void) {
     return slot_drop_step() || more;
 }
 
-static bool (*const before_sleep[])(void) = {
-    link_step,    blocked_step,      batch_run_resumed, pubsub_release_step,
-    end_of_turn,  memory_limit_step, lazyfree_step,     slot_drop_step,
-    expire_slice, cron_idle_step,    saver_step,        write_messages,
-    NULL};
+static bool (*const before_sleep[])(void) = {link_step,           blocked_step,   batch_run_resumed,
+                                             pubsub_release_step, end_of_turn,    memory_limit_step,
+                                             free_and_drop,       expire_slice,   cron_idle_step,
+                                             saver_step,          write_messages, NULL};
 static const struct loop_hooks loop_hooks = {after_wake, after_events, before_sleep};
 /* The hooks with I/O threads. */
 static void (*const after_events_threads[])(void) = {batch_run_threads, NULL};

@@ -2,8 +2,6 @@
  * redis-cli: sends commands to a server, and has modes that observe a server.
  */
 #include <errno.h>
-#include <signal.h>
-#include <termios.h>
 
 #include "base/memory.h"
 #include "base/random.h"
@@ -21,78 +19,19 @@
 #include "cli/cli_run.h"
 #include "cli/cli_stat.h"
 #include "cli/cli_words.h"
+#include "clusterctl/ctl.h"
+#include "tools/tool_password.h"
 
 static struct cli_options options;
 
 /* --- the password ----------------------------------------------------------------------------- */
 
-static const int ending_signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
-#define ENDING_SIGNALS (sizeof(ending_signals) / sizeof(ending_signals[0]))
-static struct termios usual_terminal;
-
-/* Restores the terminal, then ends the process by the same signal: SA_RESETHAND has already
- * restored the signal's default action. */
-static void on_ending_signal(int sig) {
-    (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &usual_terminal);
-    (void)raise(sig);
-}
-
-/* Turns echo off, and Ctrl-Z, because a suspended program would leave the shell a terminal without
- * echo. */
-static void silence_terminal(struct sigaction before[ENDING_SIGNALS]) {
-    struct termios quiet = usual_terminal;
-    struct sigaction action = {.sa_handler = on_ending_signal, .sa_flags = (int)SA_RESETHAND};
-    sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < ENDING_SIGNALS; i++) {
-        (void)sigaction(ending_signals[i], NULL, &before[i]);
-        if (before[i].sa_handler != SIG_IGN) (void)sigaction(ending_signals[i], &action, NULL);
-    }
-    quiet.c_lflag &= ~(tcflag_t)ECHO;
-    quiet.c_cc[VSUSP] = _POSIX_VDISABLE;
-    (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
-}
-
-static void restore_terminal(const struct sigaction before[ENDING_SIGNALS]) {
-    (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &usual_terminal);
-    for (size_t i = 0; i < ENDING_SIGNALS; i++)
-        (void)sigaction(ending_signals[i], &before[i], NULL);
-}
-
-/* Reads a line and no byte after it, because the bytes after it may be input of the command. NULL
- * where there is no line. */
-static char *read_password(void) {
-    struct buffer line = {.class = MEMORY_OTHER};
-    for (;;) {
-        char byte;
-        ssize_t got = system_read(STDIN_FILENO, &byte, 1);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0 && !line.length) return NULL;
-        if (got <= 0 || byte == '\n') break;
-        buffer_append_char(&line, byte);
-    }
-    return line.bytes ? line.bytes : memory_strdup("", MEMORY_OTHER);
-}
-
-static bool ask_password(void) {
-    struct sigaction before[ENDING_SIGNALS];
-    bool terminal = tcgetattr(STDIN_FILENO, &usual_terminal) == 0;
-    if (terminal) {
-        silence_terminal(before);
-        fputs("Please input password: ", stderr);
-    }
-    char *line = read_password();
-    if (terminal) {
-        restore_terminal(before);
-        fputc('\n', stderr);
-    }
-    if (line) options.connection.password = line;
-    return line != NULL;
-}
-
 static bool settle_password(void) {
     if (options.ask_password) {
         options.password_on_line = false;
-        if (ask_password()) return true;
+        char *password = tool_password_ask("Please input password: ");
+        if (password) options.connection.password = password;
+        if (password) return true;
         fprintf(stderr, "redis-cli: no password was given\n");
         return false;
     }
@@ -145,14 +84,12 @@ static int print_version(const struct cli_options *o) {
     return printf("redis-cli %s (Evenkeel %s)\n", REDIS_VERSION, EVENKEEL_VERSION) < 0;
 }
 
-static int refuse_cluster(const struct cli_options *o) {
-    fputs("redis-cli: --cluster is not in this release; it comes with the cluster\n", stderr);
-    return 1;
-}
+static int run_cluster(const struct cli_options *o) { return ctl_run(&o->cluster, &o->connection); }
 
 struct mode {
     int (*run)(const struct cli_options *o);
-    bool offline; /* needs no server */
+    bool offline;   /* needs no server */
+    bool has_links; /* connects by itself, to any number of servers */
 };
 static const struct mode modes[] = {
     [CLI_STAT] = {cli_stat_run},
@@ -168,12 +105,13 @@ static const struct mode modes[] = {
     [CLI_RDB] = {cli_copy_rdb_run},
     [CLI_REPLICA] = {cli_copy_replica_run},
     [CLI_PIPE] = {cli_pipe_run},
-    [CLI_CLUSTER] = {refuse_cluster, true},
+    [CLI_CLUSTER] = {run_cluster, .has_links = true},
     [CLI_HELP] = {print_help, true},
     [CLI_VERSION] = {print_version, true},
 };
 
 static int run_program(int count, char **arguments) {
+    if (modes[options.mode].has_links) return modes[options.mode].run(&options);
     if (options.mode == CLI_EVAL) {
         int status = cli_eval_run(&options, count, arguments);
         bool stays = options.debug_script || options.debug_synchronously;

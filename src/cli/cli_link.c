@@ -57,14 +57,7 @@ struct peer_client *cli_link_client(void) {
     return client;
 }
 
-/* Removes the name of the failed call, as in "connect: Connection refused". */
-const char *cli_link_error(void) {
-    const char *error = peer_client_error(client), *behind = strstr(error, ": ");
-    if (!strcmp(error, "the other side closed the connection")) {
-        return "Server closed the connection";
-    }
-    return behind && strncmp(error, "protocol", 8) != 0 ? behind + 2 : error;
-}
+const char *cli_link_error(void) { return tool_connection_error(client); }
 
 /* Waits once for the connection; false where it has ended, or after an interrupt. */
 static bool wait_round(void) {

@@ -254,11 +254,13 @@ static const struct tool_option rows[] = {
      .value = CLI_REPLICA},
     {.name = "--cluster",
      .argument = "command ...",
-     .help = "Not in this release: comes with the cluster.",
-     .group = "Other",
+     .help = "Make, check, repair and grow a cluster: see --cluster help.",
+     .group = CTL_GROUP,
      .choice = PLACE(mode),
      .value = CLI_CLUSTER,
-     .rest = true},
+     .words = PLACE(cluster.command),
+     .completes = CTL_COMMAND_NAMES},
+    CTL_OPTION_ROWS(struct cli_options, cluster),
     {.name = "--help",
      .help = "Print this.",
      .group = "Other",
@@ -278,6 +280,7 @@ static const char *const examples[] = {
     "redis-cli -r -1 -i 5 dbsize",
     "redis-cli --scan --pattern 'session:*' | wc -l",
     "redis-cli --eval take.lua stock:apples , 3",
+    "redis-cli --cluster create 10.0.0.1:6379 10.0.0.2:6379 10.0.0.3:6379",
     NULL,
 };
 
@@ -295,8 +298,11 @@ const struct tool_options cli_option_table = {
 
 int cli_options_read(struct cli_options *o, int count, char *const *words,
                      char reason[TOOL_REASON_CHARS]) {
-    *o = (struct cli_options){
-        .delimiter = "\n", .reply_delimiter = "\n", .repeat = 1, .pipe_timeout_sec = 30};
+    *o = (struct cli_options){.delimiter = "\n",
+                              .reply_delimiter = "\n",
+                              .repeat = 1,
+                              .pipe_timeout_sec = 30,
+                              .cluster = CTL_OPTIONS_DEFAULT};
     tool_connection_init(&o->connection);
     const char *from_environment = o->connection.password;
     o->output_is_terminal = isatty(STDOUT_FILENO) || getenv("FAKETTY");

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "clusterctl/ctl_options.h"
 #include "tools/tool_connection.h"
 
 enum cli_mode {
@@ -51,6 +52,7 @@ struct cli_options {
     int64_t seconds;          /* of --intrinsic-latency */
     bool debug_script, debug_synchronously;
     bool verbose;
+    struct ctl_options cluster;
 };
 
 extern const struct tool_options cli_option_table;

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/string.h"
+#include "peer/peer_client.h"
 
 void tool_connection_init(struct tool_connection *c) {
     *c = (struct tool_connection){
@@ -113,4 +114,12 @@ struct peer_address tool_connection_address(const struct tool_connection *c) {
                                  .port = (int)c->port,
                                  .path = c->path,
                                  .transport = peer_tls_transport(&c->tls)};
+}
+
+const char *tool_connection_error(const struct peer_client *client) {
+    const char *error = peer_client_error(client), *behind = strstr(error, ": ");
+    if (!strcmp(error, "the other side closed the connection")) {
+        return "Server closed the connection";
+    }
+    return behind && strncmp(error, "protocol", 8) != 0 ? behind + 2 : error;
 }

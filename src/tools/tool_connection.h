@@ -32,6 +32,11 @@ MUST_USE bool tool_connection_take_uri(struct tool_connection *c, const char *ur
 /* The address for peer_client_connect; its texts are borrowed from `c`. */
 struct peer_address tool_connection_address(const struct tool_connection *c);
 
+struct peer_client;
+/* Why the client's connection ended or could not be made, in one line as 6.2's tools have it:
+ * without the name of the call that failed. */
+const char *tool_connection_error(const struct peer_client *client);
+
 /* The rows that redis-cli and redis-benchmark share. `type` is the tool's struct of settings,
  * `field` its struct tool_connection; `take_uri` the tool's hook, which calls
  * tool_connection_take_uri. */

@@ -71,6 +71,22 @@ static bool take_option(const struct tool_option *row, void *settings, const cha
     return !row->take || row->take(settings, value, reason, TOOL_REASON_CHARS);
 }
 
+/* Gives the words from `at` on to the option. Returns the place behind them; -1 with a reason. */
+static int take_words(const struct tool_option *row, void *settings, int count, char *const *words,
+                      int at, char *reason) {
+    struct tool_words *place = (struct tool_words *)((char *)settings + row->words - 1);
+    if (place->count) {
+        snprintf(reason, TOOL_REASON_CHARS, "%s is given twice", row->name);
+        return -1;
+    }
+    place->words = words + at;
+    while (at < count && words[at][0] != '-') at++;
+    place->count = (int)(words + at - place->words);
+    if (place->count) return at;
+    snprintf(reason, TOOL_REASON_CHARS, "%s wants a value: <%s>", row->name, row->argument);
+    return -1;
+}
+
 int tool_options_read(const struct tool_options *options, void *settings, int count,
                       char *const *words, char reason[TOOL_REASON_CHARS]) {
     reason[0] = '\0';
@@ -83,7 +99,10 @@ int tool_options_read(const struct tool_options *options, void *settings, int co
             snprintf(reason, TOOL_REASON_CHARS, "unknown option %s", word);
             return -1;
         }
-        if (row->argument && !row->rest) {
+        if (row->words) {
+            at = take_words(row, settings, count, words, at, reason);
+            if (at < 0) return -1;
+        } else if (row->argument) {
             if (at == count) {
                 snprintf(reason, TOOL_REASON_CHARS, "%s wants a value: <%s>", word, row->argument);
                 return -1;
@@ -91,7 +110,6 @@ int tool_options_read(const struct tool_options *options, void *settings, int co
             value = words[at++];
         }
         if (!take_option(row, settings, word, value, reason)) return -1;
-        if (row->rest) break;
     }
     return at;
 }

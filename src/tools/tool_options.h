@@ -16,6 +16,12 @@
 /* The place in the tool's settings to which a row writes a value: offset plus 1, 0 = no place. */
 #define TOOL_PLACE(type, field) (offsetof(type, field) + 1)
 
+/* The words behind an option, up to the next word that begins with '-', or to the end. */
+struct tool_words {
+    char *const *words;
+    int count;
+};
+
 /* An option. A row may fill several places: `--rdb FILE` chooses a mode and names a file. */
 struct tool_option {
     const char *name, *other; /* "-a", "--pass"; other may be NULL */
@@ -29,7 +35,7 @@ struct tool_option {
     size_t number;         /* an int64_t from `least` to `most` */
     int64_t least, most;   /* of `number` and `real`, both included */
     size_t real;           /* a double */
-    bool rest;             /* all words after this option belong to it; parsing stops there */
+    size_t words;          /* a struct tool_words: the words behind the option belong to it */
     const char *completes; /* what the shell offers: "file", "folder", or words; NULL = nothing */
     /* Called after the places are filled, with the value (NULL where the option has none). False
      * with a reason. */
@@ -46,9 +52,9 @@ struct tool_options {
 };
 
 /* Parses options until the first word that is no option (does not begin with '-', or is "-" alone),
- * or until after "--", or until after a row with `rest`. Returns the number of words that were
- * parsed. Returns -1 with a reason where an option is unknown, lacks its value, or has a value out
- * of range. The caller sets the defaults in `settings` before. */
+ * or until after "--". Returns the number of words that were parsed. Returns -1 with a reason where
+ * an option is unknown, lacks its value, has a value out of range, or has words and is given twice.
+ * The caller sets the defaults in `settings` before. */
 MUST_USE int tool_options_read(const struct tool_options *options, void *settings, int count,
                                char *const *words, char reason[TOOL_REASON_CHARS]);
 /* Prints the help in lines of at most 80 columns. */

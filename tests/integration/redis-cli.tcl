@@ -109,7 +109,7 @@ test {--help fits a screen's columns, -v says the version} {
 test {What is wrong with the command line is said, with status 1} {
     foreach {words wanted} {
         --nosuch "*unknown option --nosuch*" {-p x} "*-p wants a number*" -n "*-n wants a value*"
-        {-u http://x} "*Invalid URI*" {--cluster info} "*comes with the cluster*"
+        {-u http://x} "*Invalid URI*" {--cluster info} "*Wrong number of arguments*"
         {--quoted-pattern {"x}} "*Invalid quoted string*" {--show-pushes 7} "*yes or no*"
         {--eval /no/such/file} "Can't open file '/no/such/file': No such file*"
     } {

@@ -14,6 +14,7 @@ struct settings {
     double real;
     bool flag, asked;
     int mode;
+    struct tool_words words;
 };
 
 static bool refuse(void *settings, const char *value, char *reason, size_t reason_size) {
@@ -56,12 +57,12 @@ static const struct tool_option rows[] = {
     {.name = "-r", .argument = "r", .help = "A.", .group = "B", .real = PLACE(real), .most = 2},
     {.name = "-f", .help = "A.", .group = "B", .flag = PLACE(flag), .take = ask},
     {.name = "--a-name-that-is-too-long", .help = "A.", .group = "B", .flag = PLACE(flag)},
-    {.name = "--rest",
-     .argument = "word",
+    {.name = "--words",
+     .argument = "word ...",
      .help = "A.",
      .group = "B",
      .flag = PLACE(flag),
-     .rest = true},
+     .words = PLACE(words)},
 };
 static const char *const examples[] = {"tool get", NULL};
 static const struct tool_options options = {
@@ -94,8 +95,12 @@ static void test_places(void **state) {
     assert_false(s.flag);
     assert_int_equal(read_line("-- -f"), 1);
     assert_false(s.flag);
-    assert_int_equal(read_line("--rest a b -t x"), 1);
-    assert_true(s.flag && !s.text);
+    assert_int_equal(read_line("--words a b -t x get"), 5);
+    assert_true(s.flag && s.words.count == 2);
+    assert_string_equal(s.words.words[1], "b");
+    assert_string_equal(s.text, "x");
+    assert_int_equal(read_line("--words a"), 2);
+    assert_int_equal(s.words.count, 1);
     assert_int_equal(read_line(""), 0);
 }
 
@@ -107,6 +112,9 @@ static void check_refused(const char *line, const char *why) {
 static void test_refused(void **state) {
     check_refused("--nope", "unknown option --nope");
     check_refused("-f -t", "-t wants a value: <x>");
+    check_refused("--words", "--words wants a value: <word ...>");
+    check_refused("--words -f", "--words wants a value: <word ...>");
+    check_refused("--words a --words b", "--words is given twice");
     check_refused("-n 10", "-n wants a number from -1 to 9");
     check_refused("-n -2", "-n wants a number from -1 to 9");
     check_refused("-n 1x", "-n wants a number from -1 to 9");

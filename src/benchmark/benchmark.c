@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/version.h"
+#include "benchmark/benchmark_cluster.h"
 #include "benchmark/benchmark_compare.h"
 #include "benchmark/benchmark_load.h"
 #include "benchmark/benchmark_options.h"
@@ -77,7 +78,6 @@ static void set_load(struct benchmark_load *load, const struct benchmark_request
     if (!seed) random_secret(&seed, sizeof(seed));
     int64_t threads = options.threads < options.clients ? options.threads : options.clients;
     *load = (struct benchmark_load){
-        .target = server.target,
         .request = request,
         .clients = (unsigned)options.clients,
         .threads = (unsigned)threads,
@@ -90,6 +90,7 @@ static void set_load(struct benchmark_load *load, const struct benchmark_request
         .keyspace = options.keyspace > 0 ? (uint64_t)options.keyspace : 0,
         .seed = seed,
     };
+    benchmark_load_aim(load, &server);
 }
 
 static bool complain_of(const char *reason) {
@@ -114,6 +115,7 @@ static bool run_test(const char *title, const struct benchmark_request *request)
     }
     wipe_progress();
     benchmark_report_late(stderr, &result);
+    benchmark_report_redirected(stderr, &result);
     if (options.csv) {
         benchmark_report_csv(stdout, title, &result, &options);
     } else if (options.quiet) {
@@ -127,7 +129,8 @@ static bool run_test(const char *title, const struct benchmark_request *request)
 static bool run_own_command(const struct slice *words, size_t count, const char *title) {
     struct benchmark_request request;
     bool good = benchmark_request_of_words(&request, words, count, options.keyspace >= 0);
-    if (!good) fputs("too many " BENCHMARK_RANDOM_WORD " in a command\n", stderr);
+    if (good && options.cluster) good = benchmark_request_find_tags(&request);
+    if (!good) fputs("too many " BENCHMARK_RANDOM_WORD " or {tag} in a command\n", stderr);
     good = good && run_test(title, &request);
     benchmark_request_free(&request);
     return good;
@@ -138,7 +141,8 @@ static bool run_chosen_tests(void) {
     for (size_t test = 0; test < benchmark_test_count() && good; test++) {
         if (!benchmark_test_is_chosen(test, options.tests)) continue;
         struct benchmark_request request;
-        benchmark_test_request(test, (size_t)options.value_bytes, options.keyspace >= 0, &request);
+        benchmark_test_request(test, (size_t)options.value_bytes, options.keyspace >= 0,
+                               options.cluster, &request);
         good = run_test(benchmark_test_title(test), &request);
         benchmark_request_free(&request);
     }
@@ -199,20 +203,35 @@ static bool run_idle(void) {
     return complain_of(result.reason);
 }
 
+/* Finds the nodes of the server's cluster, and says them. */
+static bool find_cluster(struct benchmark_server *s) {
+    char reason[LOAD_REASON_CHARS];
+    if (!benchmark_cluster_find(s, &options, reason)) return complain_of(reason);
+    if (!options.csv) benchmark_cluster_print(stdout, s);
+    if (options.clients >= s->node_count) return true;
+    snprintf(reason, sizeof(reason), "-c must be at least the number of masters, %u",
+             s->node_count);
+    return complain_of(reason);
+}
+
 static bool reach_servers(void) {
     char reason[LOAD_REASON_CHARS];
     if (!peer_tls_open(&options.connection.tls, reason, sizeof(reason))) return complain_of(reason);
     benchmark_server_init(&server, &options);
     if (!benchmark_server_ask(&server, reason)) return complain_of(reason);
     if (!server.has_config) fputs("WARN: could not fetch server CONFIG\n", stderr);
+    if (options.cluster && !find_cluster(&server)) return false;
     if (!options.compare) return true;
-    return (benchmark_server_init_other(&other, &options, options.compare, reason) &&
-            benchmark_server_ask(&other, reason)) ||
-           complain_of(reason);
+    if (!benchmark_server_init_other(&other, &options, options.compare, reason) ||
+        !benchmark_server_ask(&other, reason))
+        return complain_of(reason);
+    return !options.cluster || find_cluster(&other);
 }
 
 static bool run_program(int count, char *const *words) {
     if (!reach_servers()) return false;
+    /* A cluster gets a thread for each node, as in 6.2. */
+    if (!options.threads) options.threads = server.node_count ? server.node_count : 1;
     if (options.idle) return run_idle();
     if (options.csv && options.compare) benchmark_compare_csv_names(stdout);
     if (options.csv && !options.compare) benchmark_report_csv_names(stdout);
@@ -233,10 +252,6 @@ static int answer_options(void) {
         return 0;
     }
     if (options.version) return printf("redis-benchmark %s\n", EVENKEEL_VERSION) < 0;
-    if (options.cluster) {
-        fputs("--cluster comes with the cluster, which this version does not have yet\n", stderr);
-        return 1;
-    }
     if (unknown) {
         fprintf(stderr, "-t: no test is called \"%.*s\"\n", (int)length, unknown);
         return 1;

@@ -124,7 +124,7 @@ bool benchmark_compare(FILE *out, const char *title, struct benchmark_load *load
     bool good = true;
     for (unsigned turn = 0; turn < rounds * 2 && good; turn++) {
         unsigned round = turn / 2, which = (turn + round) % 2;
-        load->target = servers[which]->target;
+        benchmark_load_aim(load, servers[which]);
         good = benchmark_load_run(load, result, NULL);
         if (good) note_figures(values[which], rounds, round, result);
         if (!good) {

@@ -7,6 +7,7 @@
 #include "benchmark/benchmark_load.h"
 
 #include "base/memory.h"
+#include "benchmark/benchmark_server.h"
 #include "load/load_pace.h"
 
 /* The sum of all connections' batches in memory, because the load keeps what a socket does not
@@ -17,6 +18,7 @@ struct thread_traffic {
     char *batch; /* NULL where all threads share one */
     uint64_t chance;
     struct load_pace pace;
+    struct benchmark_slot_lists lists; /* cluster */
 };
 
 struct traffic {
@@ -30,6 +32,27 @@ static int64_t next_due(void *context, unsigned thread) {
     return load_pace_next(&t->threads[thread].pace);
 }
 
+/* Writes hash tags to the requests of a batch for a node: one for each request, so that its keys
+ * are in one slot. */
+static void write_tags(struct traffic *t, struct thread_traffic *own, unsigned node,
+                       unsigned requests) {
+    const struct benchmark_request *request = t->load->request;
+    char *bytes = own->batch;
+    for (unsigned i = 0; i < requests; i++, bytes += request->bytes.length) {
+        char tag[BENCHMARK_TAG_CHARS];
+        benchmark_slots_draw(t->load->slots, &own->lists, node,
+                             benchmark_request_chance(&own->chance), tag);
+        for (size_t place = 0; place < request->tag_count; place++)
+            memcpy(bytes + request->tags[place], tag, BENCHMARK_TAG_CHARS);
+    }
+}
+
+/* A redirection does not end the load: the map of slots follows it. */
+static bool forgive_redirection(void *context, const char *error) {
+    struct traffic *t = context;
+    return benchmark_slots_take_error(t->load->slots, error);
+}
+
 static bool next_batch(void *context, unsigned thread, unsigned most, struct load_batch *batch) {
     struct traffic *t = context;
     const struct benchmark_request *request = t->load->request;
@@ -38,6 +61,7 @@ static bool next_batch(void *context, unsigned thread, unsigned most, struct loa
         struct thread_traffic *own = &t->threads[thread];
         bytes = own->batch;
         benchmark_request_draw(request, bytes, most, t->load->keyspace, &own->chance);
+        if (request->tag_count) write_tags(t, own, batch->target, most);
     }
     batch->bytes = (struct slice){bytes, most * request->bytes.length};
     batch->stays = t->shared != NULL;
@@ -45,11 +69,16 @@ static bool next_batch(void *context, unsigned thread, unsigned most, struct loa
     return true;
 }
 
+/* Whether each batch of the request has other bytes. */
+static bool is_changing(const struct benchmark_request *request) {
+    return request->place_count || request->tag_count;
+}
+
 /* A batch filled with copies of the request. NULL with a reason where memory has no room for those
  * of all connections. */
 static char *create_batch(const struct benchmark_load *load, char *reason) {
     size_t bytes = load->pipeline * load->request->bytes.length;
-    size_t batches = load->request->place_count ? load->clients : 1;
+    size_t batches = is_changing(load->request) ? load->clients : 1;
     /* All batches are checked before the first is filled, because a system that overcommits memory
      * would grant them and then kill this process or another one. */
     bool fits = bytes <= BATCHES_BYTES_MAX / batches;
@@ -65,13 +94,16 @@ static char *create_batch(const struct benchmark_load *load, char *reason) {
 
 /* Frees what init_traffic has made, also where it has failed. */
 static void free_traffic(struct traffic *t) {
-    for (unsigned i = 0; i < t->load->threads; i++) memory_free(t->threads[i].batch, MEMORY_OTHER);
+    for (unsigned i = 0; i < t->load->threads; i++) {
+        memory_free(t->threads[i].batch, MEMORY_OTHER);
+        benchmark_slot_lists_free(&t->threads[i].lists);
+    }
     memory_free(t->threads, MEMORY_OTHER);
     memory_free(t->shared, MEMORY_OTHER);
 }
 
 static bool init_traffic(struct traffic *t, const struct benchmark_load *load, char *reason) {
-    bool draws = load->request->place_count > 0, good = true;
+    bool draws = is_changing(load->request), good = true;
     *t = (struct traffic){.load = load};
     t->threads = memory_zalloc(load->threads * sizeof(*t->threads), MEMORY_OTHER);
     if (!draws) good = (t->shared = create_batch(load, reason)) != NULL;
@@ -85,17 +117,24 @@ static bool init_traffic(struct traffic *t, const struct benchmark_load *load, c
     return good;
 }
 
+void benchmark_load_aim(struct benchmark_load *load, const struct benchmark_server *server) {
+    load->targets = server->node_count ? server->targets : &server->target;
+    load->target_count = server->node_count ? server->node_count : 1;
+    load->slots = server->slots;
+}
+
 bool benchmark_load_run(const struct benchmark_load *load, struct load_result *result,
                         void (*watch)(void *unused, const struct load_progress *progress)) {
     struct traffic traffic;
     const struct load_stream stream = {
-        .targets = &load->target,
-        .target_count = 1,
+        .targets = load->targets,
+        .target_count = load->target_count,
         .source = {load->rate ? next_due : NULL, next_batch, &traffic},
         .connections = load->clients,
         .pipeline = load->pipeline,
         .requests = load->duration_nsec ? 0 : load->requests,
         .reconnects = load->reconnects,
+        .forgives = load->slots ? forgive_redirection : NULL,
     };
     const struct load whole = {.streams = &stream,
                                .stream_count = 1,
@@ -117,8 +156,8 @@ static bool idle_batch(void *unused, unsigned thread, unsigned most, struct load
 
 void benchmark_load_idle(const struct benchmark_load *load, struct load_result *result,
                          void (*watch)(void *unused, const struct load_progress *progress)) {
-    const struct load_stream stream = {.targets = &load->target,
-                                       .target_count = 1,
+    const struct load_stream stream = {.targets = load->targets,
+                                       .target_count = load->target_count,
                                        .source = {idle_due, idle_batch, NULL},
                                        .connections = load->clients,
                                        .pipeline = 1};

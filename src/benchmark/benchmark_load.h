@@ -12,10 +12,15 @@
 
 #include "base/attributes.h"
 #include "benchmark/benchmark_request.h"
+#include "benchmark/benchmark_slots.h"
 #include "load/load_run.h"
 
+struct benchmark_server;
+
 struct benchmark_load {
-    struct load_target target;
+    const struct load_target *targets; /* connections are divided among them */
+    unsigned target_count;
+    struct benchmark_slots *slots; /* of a cluster, whose nodes the targets are; NULL = none */
     const struct benchmark_request *request;
     unsigned clients, threads, pipeline; /* each at least 1 */
     bool reconnects;                     /* after each batch */
@@ -26,6 +31,8 @@ struct benchmark_load {
     uint64_t seed;
 };
 
+/* Sets the targets: the server, or the nodes of its cluster, which are borrowed. */
+void benchmark_load_aim(struct benchmark_load *load, const struct benchmark_server *server);
 /* Runs the load and waits for its end. `watch` is called as load_run calls it; NULL = no callback.
  * False with result->reason. */
 MUST_USE bool benchmark_load_run(const struct benchmark_load *load, struct load_result *result,

@@ -81,7 +81,7 @@ static const struct tool_option rows[] = {
      .most = 1},
     {.name = "--threads",
      .argument = "num",
-     .help = "Threads that share the connections (1).",
+     .help = "Threads that share the connections (1; with --cluster, one for each primary).",
      .group = GROUP_LOAD,
      .number = PLACE(threads),
      .least = 1,
@@ -107,7 +107,9 @@ static const struct tool_option rows[] = {
      .group = GROUP_LOAD,
      .flag = PLACE(tracking)},
     {.name = "--cluster",
-     .help = "Load on all nodes of a cluster: comes with the cluster, and is refused until then.",
+     .help =
+         "Load on all primaries of a cluster. In a key, {tag} becomes the hash tag of a slot of "
+         "the node that gets the request; the tests' keys have it.",
      .group = GROUP_LOAD,
      .flag = PLACE(cluster)},
     {.name = "--rate",
@@ -177,6 +179,8 @@ static const char *const examples[] = {
     "redis-benchmark -t set,get -n 1000000 -r 100000 -P 16 -q",
     "redis-benchmark -r 10000 -n 100000 LPUSH list __rand_int__",
     "redis-benchmark -t get --rate 20000 --duration 30 --warmup 5",
+    "redis-benchmark --cluster -t set,get -r 100000 -q",
+    "redis-benchmark --cluster set 'user:{tag}:__rand_int__' x -r 1000",
     "redis-benchmark -p 6379 --compare 127.0.0.1:6380 -t set,get -P 16",
     NULL,
 };
@@ -198,7 +202,6 @@ void benchmark_options_init(struct benchmark_options *o) {
                                     .value_bytes = 3,
                                     .keep_alive = 1,
                                     .pipeline = 1,
-                                    .threads = 1,
                                     .keyspace = -1,
                                     .rounds = 5};
     tool_connection_init(&o->connection);

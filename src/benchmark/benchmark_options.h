@@ -11,7 +11,8 @@
 
 struct benchmark_options {
     struct tool_connection connection;
-    int64_t clients, requests, value_bytes, keep_alive, pipeline, threads;
+    int64_t clients, requests, value_bytes, keep_alive, pipeline;
+    int64_t threads;  /* 0 = not chosen */
     int64_t keyspace; /* -1: requests have no random numbers */
     int64_t decimals; /* of milliseconds in the report; at least 3, as in 6.2 */
     int64_t rate, rounds, seed;

@@ -28,6 +28,14 @@ void benchmark_report_late(FILE *out, const struct load_result *result) {
             late->late, late->handled, LOAD_LATE_NSEC / 1000000, (double)late->most_nsec / 1e6);
 }
 
+void benchmark_report_redirected(FILE *out, const struct load_result *result) {
+    if (!result->errors) return;
+    fprintf(out,
+            "WARNING: Cluster slots configuration changed: %" PRIu64
+            " requests were redirected, and are not counted\n",
+            result->errors);
+}
+
 static double msec_at(const struct load_result *result, double share) {
     return (double)load_latency_usec_at(&result->latency, share) / 1000;
 }
@@ -76,6 +84,16 @@ void benchmark_report_line(FILE *out, const char *title, const struct load_resul
             benchmark_report_rate(result), (int)options->decimals, msec_at(result, 0.5));
 }
 
+static void print_nodes(FILE *out, const struct benchmark_server *server) {
+    for (unsigned i = 0; i < server->node_count; i++) {
+        const struct benchmark_server *node = &server->nodes[i];
+        if (!node->has_config) continue;
+        fprintf(out, "  node [%u] configuration:\n", i);
+        fprintf(out, "    save: %s\n", *node->save ? node->save : "NONE");
+        fprintf(out, "    appendonly: %s\n", node->appendonly);
+    }
+}
+
 static void print_setting(FILE *out, const struct load_result *result,
                           const struct benchmark_options *o,
                           const struct benchmark_server *server) {
@@ -84,7 +102,10 @@ static void print_setting(FILE *out, const struct load_result *result,
     fprintf(out, "  %" PRId64 " parallel clients\n", o->clients);
     fprintf(out, "  %" PRId64 " bytes payload\n", o->value_bytes);
     fprintf(out, "  keep alive: %" PRId64 "\n", o->keep_alive);
-    if (server->has_config) {
+    if (server->node_count) {
+        fprintf(out, "  cluster mode: yes (%u masters)\n", server->node_count);
+        print_nodes(out, server);
+    } else if (server->has_config) {
         fprintf(out, "  host configuration \"save\": %s\n", server->save);
         fprintf(out, "  host configuration \"appendonly\": %s\n", server->appendonly);
     }

@@ -15,6 +15,8 @@ double benchmark_report_rate(const struct load_result *result);
 /* Warns where batches were sent late because the load itself could not keep up with its rate: the
  * figures say less about the server then. Prints nothing otherwise. */
 void benchmark_report_late(FILE *out, const struct load_result *result);
+/* Warns where a cluster's nodes have redirected requests. Prints nothing otherwise. */
+void benchmark_report_redirected(FILE *out, const struct load_result *result);
 /* Prints the first line of CSV output: the columns' names. */
 void benchmark_report_csv_names(FILE *out);
 /* Prints the first field of a CSV line: the title in quotes, with each quote in it doubled. */

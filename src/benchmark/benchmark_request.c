@@ -8,17 +8,28 @@
 
 #include "peer/peer.h"
 
+/* Notes the offsets of a word, plus `within`; false where they are too many. */
+static bool find_word(const struct benchmark_request *r, struct slice word, size_t within,
+                      size_t places[BENCHMARK_PLACES_MAX], size_t *count) {
+    for (size_t at = 0;;) {
+        const char *found =
+            memmem(r->bytes.bytes + at, r->bytes.length - at, word.bytes, word.length);
+        if (!found) return true;
+        if (*count == BENCHMARK_PLACES_MAX) return false;
+        size_t offset = (size_t)(found - r->bytes.bytes);
+        places[(*count)++] = offset + within;
+        at = offset + word.length;
+    }
+}
+
 /* Notes the places of random numbers; false where they are too many. A word's length prefix is
  * never taken for a place, because it is shorter than BENCHMARK_RANDOM_WORD. */
 static bool find_places(struct benchmark_request *r) {
-    for (size_t at = 0;;) {
-        const char *found = memmem(r->bytes.bytes + at, r->bytes.length - at, BENCHMARK_RANDOM_WORD,
-                                   BENCHMARK_RANDOM_DIGITS);
-        if (!found) return true;
-        if (r->place_count == BENCHMARK_PLACES_MAX) return false;
-        r->places[r->place_count++] = (size_t)(found - r->bytes.bytes);
-        at = (size_t)(found - r->bytes.bytes) + BENCHMARK_RANDOM_DIGITS;
-    }
+    return find_word(r, SLICE(BENCHMARK_RANDOM_WORD), 0, r->places, &r->place_count);
+}
+
+bool benchmark_request_find_tags(struct benchmark_request *r) {
+    return find_word(r, SLICE(BENCHMARK_TAG_WORD), 1, r->tags, &r->tag_count);
 }
 
 bool benchmark_request_of_words(struct benchmark_request *r, const struct slice *words,
@@ -41,7 +52,7 @@ void benchmark_request_repeat(const struct benchmark_request *r, char *to, unsig
     }
 }
 
-static uint64_t draw_bits(uint64_t *state) {
+uint64_t benchmark_request_chance(uint64_t *state) {
     uint64_t x = *state;
     x ^= x >> 12;
     x ^= x << 25;
@@ -67,7 +78,8 @@ void benchmark_request_draw(const struct benchmark_request *r, char *bytes, unsi
                             uint64_t keyspace, uint64_t *state) {
     for (unsigned i = 0; i < times; i++, bytes += r->bytes.length) {
         for (size_t place = 0; place < r->place_count; place++) {
-            uint64_t number = (uint64_t)(((unsigned __int128)draw_bits(state) * keyspace) >> 64);
+            uint64_t number =
+                (uint64_t)(((unsigned __int128)benchmark_request_chance(state) * keyspace) >> 64);
             put_digits(bytes + r->places[place], number);
         }
     }

@@ -15,7 +15,7 @@
 #define ANSWER_MSEC 10000 /* for a slow name lookup and a distant server */
 
 /* Limits of a reply: its text, and its number of values. */
-#define TEXT_BYTES_MAX ((size_t)1024 * 1024)
+#define TEXT_BYTES_MAX ((size_t)16 * 1024 * 1024) /* CLUSTER NODES of a great cluster */
 #define NODES_MAX 1024
 
 static void write_greeting(struct benchmark_server *s, const struct benchmark_options *o) {
@@ -68,12 +68,27 @@ bool benchmark_server_init_other(struct benchmark_server *s,
     return true;
 }
 
+void benchmark_server_init_node(struct benchmark_server *s, const struct benchmark_options *options,
+                                const char *host, int port, const char *id) {
+    *s = (struct benchmark_server){
+        .target.address = {.host = memory_strdup(host, MEMORY_OTHER),
+                           .port = port,
+                           .transport = peer_tls_transport(&options->connection.tls)}};
+    snprintf(s->id, sizeof(s->id), "%s", id);
+    write_greeting(s, options);
+    write_name(s);
+}
+
 /* The questions to a server, and its answers so far. */
 struct asking {
     struct benchmark_server *server;
     unsigned told; /* values that CONFIG GET gave */
     bool refused;  /* the server refused the greeting; `reason` has its error */
     char *reason;
+    const struct slice *words; /* a request instead of the configuration; NULL = none */
+    size_t word_count;
+    void (*take)(void *owner, const struct peer_reply *reply);
+    void *take_owner;
 };
 
 static void take_greeting(void *owner, uintptr_t unused, const struct peer_reply *reply) {
@@ -110,6 +125,18 @@ static bool ask_config(struct peer_client *client, const char *name, char *value
     return await_answers(client);
 }
 
+static void take_reply(void *owner, uintptr_t unused, const struct peer_reply *reply) {
+    struct asking *a = owner;
+    if (reply) a->take(a->take_owner, reply);
+}
+
+static bool ask_words(struct asking *a, struct peer_client *client) {
+    const struct peer_request request = {take_reply, 0};
+    bool asked = peer_client_ask(client, &request, a->words, a->word_count);
+    ASSERT(asked);
+    return await_answers(client);
+}
+
 /* Connects, greets and asks. False where the connection failed or the greeting was refused. */
 static bool ask_all(struct asking *a, struct peer_client *client) {
     struct benchmark_server *s = a->server;
@@ -119,32 +146,58 @@ static bool ask_all(struct asking *a, struct peer_client *client) {
     for (unsigned i = 0; i < s->greeting.count; i++)
         tool_greeting_ask(&s->greeting, i, client, take_greeting);
     if (!await_answers(client) || a->refused) return false;
+    if (a->words) return ask_words(a, client);
     /* A server that gave no value for `save` is not asked for `appendonly`. */
     if (!ask_config(client, "save", s->save)) return false;
     return !a->told || ask_config(client, "appendonly", s->appendonly);
 }
 
-bool benchmark_server_ask(struct benchmark_server *s, char reason[LOAD_REASON_CHARS]) {
-    struct asking asking = {.server = s, .reason = reason};
+static bool reach_server(struct asking *asking) {
+    struct benchmark_server *s = asking->server;
     const struct peer_client_settings settings = {.class = MEMORY_OTHER,
                                                   .reply = {TEXT_BYTES_MAX, NODES_MAX},
                                                   .asked_max = TOOL_GREETING_REQUESTS_MAX,
-                                                  .owner = &asking};
+                                                  .owner = asking};
     struct peer_client *client = peer_client_create(&settings);
     peer_client_set_patience(client, ANSWER_MSEC);
-    bool good = ask_all(&asking, client);
-    /* A server that refuses CONFIG GET can be measured all the same. */
-    s->has_config = asking.told == 2;
+    bool good = ask_all(asking, client);
     const char *why = peer_client_error(client);
-    if (!good && !asking.refused) {
+    if (!good && !asking->refused) {
         size_t prefix = strncmp(why, REFUSED_PREFIX, sizeof(REFUSED_PREFIX) - 1) != 0
                             ? 0
                             : sizeof(REFUSED_PREFIX) - 1;
-        snprintf(reason, LOAD_REASON_CHARS, "Could not connect to Redis at %s: %s", s->name,
+        snprintf(asking->reason, LOAD_REASON_CHARS, "Could not connect to Redis at %s: %s", s->name,
                  why + prefix);
     }
     peer_client_free(client);
     return good;
 }
 
-void benchmark_server_free(struct benchmark_server *s) { tool_greeting_free(&s->greeting); }
+bool benchmark_server_ask(struct benchmark_server *s, char reason[LOAD_REASON_CHARS]) {
+    struct asking asking = {.server = s, .reason = reason};
+    bool good = reach_server(&asking);
+    /* A server that refuses CONFIG GET can be measured all the same. */
+    s->has_config = asking.told == 2;
+    return good;
+}
+
+bool benchmark_server_call(struct benchmark_server *s, const struct slice *words, size_t count,
+                           void (*take)(void *owner, const struct peer_reply *reply), void *owner,
+                           char reason[LOAD_REASON_CHARS]) {
+    struct asking asking = {.server = s,
+                            .reason = reason,
+                            .words = words,
+                            .word_count = count,
+                            .take = take,
+                            .take_owner = owner};
+    return reach_server(&asking);
+}
+
+void benchmark_server_free(struct benchmark_server *s) {
+    for (unsigned i = 0; i < s->node_count; i++) tool_greeting_free(&s->nodes[i].greeting);
+    memory_free(s->nodes, MEMORY_OTHER);
+    memory_free(s->targets, MEMORY_OTHER);
+    memory_free(s->names, MEMORY_OTHER);
+    benchmark_slots_free(s->slots);
+    tool_greeting_free(&s->greeting);
+}

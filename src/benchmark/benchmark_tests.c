@@ -9,7 +9,9 @@
 #include "base/panic.h"
 
 #define WORDS_MAX 24
-#define KEY "key:" BENCHMARK_RANDOM_WORD
+/* With --cluster a key has a hash tag. In rows, TAG stands for ":{tag}" or nothing. */
+#define TAG "<tag>"
+#define KEY "key" TAG ":" BENCHMARK_RANDOM_WORD
 #define ELEMENT "element:" BENCHMARK_RANDOM_WORD
 
 /* Words of a request that are replaced: VALUE by a value of -d bytes, SCORE by a random number, or
@@ -29,22 +31,22 @@ static const struct row rows[] = {
     {"PING_MBULK", ",ping,ping_mbulk,", "PING", false},
     {"SET", ",set,", "SET" PAIR, false},
     {"GET", ",get,", "GET " KEY, false},
-    {"INCR", ",incr,", "INCR counter:" BENCHMARK_RANDOM_WORD, false},
-    {"LPUSH", ",lpush,", "LPUSH mylist " VALUE, false},
-    {"RPUSH", ",rpush,", "RPUSH mylist " VALUE, false},
-    {"LPOP", ",lpop,", "LPOP mylist", false},
-    {"RPOP", ",rpop,", "RPOP mylist", false},
-    {"SADD", ",sadd,", "SADD myset " ELEMENT, false},
-    {"HSET", ",hset,", "HSET myhash " ELEMENT " " VALUE, false},
-    {"SPOP", ",spop,", "SPOP myset", false},
-    {"ZADD", ",zadd,", "ZADD myzset " SCORE " " ELEMENT, false},
-    {"ZPOPMIN", ",zpopmin,", "ZPOPMIN myzset", false},
+    {"INCR", ",incr,", "INCR counter" TAG ":" BENCHMARK_RANDOM_WORD, false},
+    {"LPUSH", ",lpush,", "LPUSH mylist" TAG " " VALUE, false},
+    {"RPUSH", ",rpush,", "RPUSH mylist" TAG " " VALUE, false},
+    {"LPOP", ",lpop,", "LPOP mylist" TAG, false},
+    {"RPOP", ",rpop,", "RPOP mylist" TAG, false},
+    {"SADD", ",sadd,", "SADD myset" TAG " " ELEMENT, false},
+    {"HSET", ",hset,", "HSET myhash" TAG " " ELEMENT " " VALUE, false},
+    {"SPOP", ",spop,", "SPOP myset" TAG, false},
+    {"ZADD", ",zadd,", "ZADD myzset" TAG " " SCORE " " ELEMENT, false},
+    {"ZPOPMIN", ",zpopmin,", "ZPOPMIN myzset" TAG, false},
     {"LPUSH (needed to benchmark LRANGE)", ",lrange,lrange_100,lrange_300,lrange_500,lrange_600,",
-     "LPUSH mylist " VALUE, false},
-    {"LRANGE_100 (first 100 elements)", ",lrange,lrange_100,", "LRANGE mylist 0 99", false},
-    {"LRANGE_300 (first 300 elements)", ",lrange,lrange_300,", "LRANGE mylist 0 299", false},
-    {"LRANGE_500 (first 500 elements)", ",lrange,lrange_500,", "LRANGE mylist 0 499", false},
-    {"LRANGE_600 (first 600 elements)", ",lrange,lrange_600,", "LRANGE mylist 0 599", false},
+     "LPUSH mylist" TAG " " VALUE, false},
+    {"LRANGE_100 (first 100 elements)", ",lrange,lrange_100,", "LRANGE mylist" TAG " 0 99", false},
+    {"LRANGE_300 (first 300 elements)", ",lrange,lrange_300,", "LRANGE mylist" TAG " 0 299", false},
+    {"LRANGE_500 (first 500 elements)", ",lrange,lrange_500,", "LRANGE mylist" TAG " 0 499", false},
+    {"LRANGE_600 (first 600 elements)", ",lrange,lrange_600,", "LRANGE mylist" TAG " 0 599", false},
     {"MSET (10 keys)", ",mset,", "MSET" PAIR PAIR PAIR PAIR PAIR PAIR PAIR PAIR PAIR PAIR, false},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -81,7 +83,17 @@ const char *benchmark_tests_unknown(const char *names, size_t *length) {
     }
 }
 
-void benchmark_test_request(size_t test, size_t value_bytes, bool draws,
+/* Appends a word of a row; TAG becomes a hash tag, or goes. */
+static void append_word(struct buffer *out, struct slice word, bool tags) {
+    const char *tag = memmem(word.bytes, word.length, TAG, sizeof(TAG) - 1);
+    size_t before = tag ? (size_t)(tag - word.bytes) : word.length;
+    buffer_append(out, word.bytes, before);
+    if (!tag) return;
+    if (tags) buffer_append_c_string(out, ":" BENCHMARK_TAG_WORD);
+    buffer_append(out, tag + sizeof(TAG) - 1, word.length - before - (sizeof(TAG) - 1));
+}
+
+void benchmark_test_request(size_t test, size_t value_bytes, bool draws, bool tags,
                             struct benchmark_request *request) {
     if (rows[test].is_inline) {
         benchmark_request_of_bytes(request, SLICE("PING\r\n"));
@@ -90,16 +102,21 @@ void benchmark_test_request(size_t test, size_t value_bytes, bool draws,
     char *value = memory_alloc(value_bytes, MEMORY_OTHER);
     memset(value, 'x', value_bytes);
     struct slice words[WORDS_MAX];
+    struct buffer texts[WORDS_MAX];
     size_t count = 0;
-    for (const char *at = rows[test].words; *at; at += *at == ' ') {
+    for (const char *at = rows[test].words; *at; at += *at == ' ', count++) {
         struct slice word = {at, strcspn(at, " ")};
         at += word.length;
-        if (slice_is(word, VALUE)) word = (struct slice){value, value_bytes};
-        if (slice_is(word, SCORE)) word = slice_of(draws ? BENCHMARK_RANDOM_WORD : "0");
         ASSERT(count < WORDS_MAX);
-        words[count++] = word;
+        buffer_init(&texts[count], MEMORY_OTHER);
+        append_word(&texts[count], word, tags);
+        words[count] = buffer_slice(&texts[count]);
+        if (slice_is(word, VALUE)) words[count] = (struct slice){value, value_bytes};
+        if (slice_is(word, SCORE)) words[count] = slice_of(draws ? BENCHMARK_RANDOM_WORD : "0");
     }
-    bool fits = benchmark_request_of_words(request, words, count, draws);
+    bool fits = benchmark_request_of_words(request, words, count, draws) &&
+                (!tags || benchmark_request_find_tags(request));
     ASSERT(fits);
+    while (count) buffer_free(&texts[--count]);
     memory_free(value, MEMORY_OTHER);
 }

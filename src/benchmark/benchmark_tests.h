@@ -18,7 +18,7 @@ bool benchmark_test_is_chosen(size_t test, const char *names);
  * tests). */
 const char *benchmark_tests_unknown(const char *names, size_t *length);
 /* Makes the test's request, with a value of `value_bytes` bytes; `draws` as in
- * benchmark_request_of_words. */
-void benchmark_test_request(size_t test, size_t value_bytes, bool draws,
+ * benchmark_request_of_words; with `tags` its keys have BENCHMARK_TAG_WORD. */
+void benchmark_test_request(size_t test, size_t value_bytes, bool draws, bool tags,
                             struct benchmark_request *request);
 #endif

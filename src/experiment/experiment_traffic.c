@@ -76,7 +76,8 @@ static bool make_requests(struct experiment_traffic *t, const struct experiment_
     }
     for (size_t test = 0; test < benchmark_test_count() && t->count < REQUESTS_MAX; test++)
         if (benchmark_test_is_chosen(test, o->tests))
-            benchmark_test_request(test, (size_t)o->value_bytes, draws, &t->requests[t->count++]);
+            benchmark_test_request(test, (size_t)o->value_bytes, draws, false,
+                                   &t->requests[t->count++]);
     return t->count || refuse_traffic(reason, reason_size, "-t names no test");
 }
 

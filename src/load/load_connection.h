@@ -41,6 +41,7 @@ struct load_batch {
     bool stays;       /* the bytes stay valid until the batch is answered, so none are copied */
     unsigned replies; /* one for each request */
     uintptr_t about;  /* the owner's word about the batch */
+    unsigned target;  /* set before a source fills in the batch: the index of its target */
 };
 
 /* A batch under way. Times are the owner's: the connection only keeps them. */

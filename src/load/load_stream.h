@@ -34,7 +34,8 @@ struct load_source {
     int64_t (*due)(void *context, unsigned thread);
     /* Fills in the next batch, of `most` requests at most. The bytes must stay valid until the next
      * call for this thread, or, with batch->stays, until the batch is answered. A batch of 0
-     * replies is left out (open loop only). False = nothing is left to send in this thread. */
+     * replies is left out (open loop only). batch->target is the index of the target that the batch
+     * is for. False = nothing is left to send in this thread. */
     bool (*next)(void *context, unsigned thread, unsigned most, struct load_batch *batch);
     void *context;
 };
@@ -91,6 +92,10 @@ struct load_stream {
     /* Errors and lost connections are told to the sink, and lost connections are made anew. Without
      * it, either of them ends the load as failed. */
     bool tolerates;
+    /* Whether an error reply, by its text, does not end a load that does not tolerate errors: it is
+     * counted then. Called by the connection's thread, with the source's context. NULL = each one
+     * ends the load. */
+    bool (*forgives)(void *context, const char *error);
 };
 
 /* Sends a further batch on the connection of an answer, behind what is under way there. To be

@@ -159,7 +159,7 @@ static void end_part(struct load_part *part) {
 static bool send_next(struct load_part *part, struct load_slot *slot, int64_t due, int64_t sent,
                       int64_t late) {
     struct load_worker *w = part->worker;
-    struct load_batch batch = {0};
+    struct load_batch batch = {.target = slot->target};
     unsigned most = take_requests(part, due);
     if (!most ||
         !part->stream->source.next(part->stream->source.context, w->number, most, &batch)) {
@@ -232,7 +232,7 @@ void load_follow(const struct load_answer *answer, const struct load_batch *batc
 /* --- connecting ------------------------------------------------------------------------------- */
 
 static const struct load_target *target_of(const struct load_slot *slot) {
-    return &slot->part->targets[slot->number % slot->part->stream->target_count];
+    return &slot->part->targets[slot->target];
 }
 
 /* The slot is connected again after a pause. */
@@ -301,7 +301,9 @@ static void count_error(struct load_part *part, const struct load_connection *c,
     struct load_worker *w = part->worker;
     char reason[LOAD_REASON_CHARS];
     w->errors += counts;
-    if (part->stream->tolerates) return;
+    const struct load_stream *stream = part->stream;
+    if (stream->tolerates) return;
+    if (stream->forgives && stream->forgives(stream->source.context, c->scanner.error)) return;
     snprintf(reason, sizeof(reason), "Error from server: %s", c->scanner.error);
     load_worker_give_up(w->common, reason);
 }
@@ -599,6 +601,7 @@ static void init_part(struct load_worker *w, unsigned index) {
     for (uint32_t i = 0; i < part->count; i++) {
         part->slots[i].part = part;
         part->slots[i].number = first + i;
+        part->slots[i].target = (first + i) % stream->target_count;
         load_connection_init(&part->slots[i].connection);
     }
     w->has_schedule |= stream->source.due != NULL;

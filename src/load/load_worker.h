@@ -37,6 +37,7 @@ struct load_slot {
     struct load_connection connection; /* first, because epoll has its address */
     struct load_part *part;
     uint32_t number; /* within the stream, all threads together */
+    uint32_t target; /* index among the stream's targets */
     uint32_t place;  /* in the part's list of idle connections */
     bool is_idle;
     bool is_heard; /* a request was answered since it is connected */

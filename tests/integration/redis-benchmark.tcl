@@ -89,7 +89,6 @@ test {redis-benchmark says how it is used} {
     assert_match "*-c wants a value*" [load_fails $benchmark -c]
     assert_match "*-c wants a number*" [load_fails $benchmark -c 0]
     assert_match "*no test is called \"nosuch\"*" [load_fails $benchmark -t set,nosuch]
-    assert_match "*comes with the cluster*" [load_fails $benchmark --cluster]
     assert_match "*-x wants a command*" [load_fails $benchmark -x]
     assert_match "*Invalid URI*" [load_fails $benchmark -u http://x]
 }

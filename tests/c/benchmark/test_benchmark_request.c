@@ -122,7 +122,7 @@ static void test_values_and_scores(void **state) {
     struct benchmark_request r;
     for (size_t i = 0; i < benchmark_test_count(); i++) {
         const char *title = benchmark_test_title(i);
-        benchmark_test_request(i, 5, false, &r);
+        benchmark_test_request(i, 5, false, false, &r);
         if (!strcmp(title, "SET")) {
             assert_bytes(&r, "*3\r\n$3\r\nSET\r\n$16\r\nkey:__rand_int__\r\n$5\r\nxxxxx\r\n");
         }
@@ -133,7 +133,7 @@ static void test_values_and_scores(void **state) {
                          "element:__rand_int__\r\n");
         }
         benchmark_request_free(&r);
-        benchmark_test_request(i, 5, true, &r);
+        benchmark_test_request(i, 5, true, false, &r);
         if (!strcmp(title, "ZADD")) assert_int_equal(r.place_count, 2);
         if (!strncmp(title, "MSET", 4)) assert_int_equal(r.place_count, 10);
         benchmark_request_free(&r);

@@ -12,6 +12,7 @@
 static struct ctl_seat seats[SEATS_MAX];
 static size_t order[SEATS_MAX];
 static char assigned[256];
+static const char letters[][2] = {"a", "b", "c", "d", "e", "f"}; /* the seats borrow their hosts */
 
 static void note_assigned(void *context, size_t replica, size_t primary, bool extra) {
     size_t used = strlen(assigned);
@@ -21,7 +22,6 @@ static void note_assigned(void *context, size_t replica, size_t primary, bool ex
 
 /* Plans for the hosts, each a letter. Returns the number of primaries. */
 static size_t plan_hosts(const char *hosts, size_t replicas) {
-    const char letters[][2] = {"a", "b", "c", "d", "e", "f"};
     size_t count = strlen(hosts);
     for (size_t i = 0; i < count; i++)
         seats[i] = (struct ctl_seat){.host = letters[hosts[i] - 'a']};

@@ -13,10 +13,10 @@
 #include <string.h>
 
 #define POLYNOMIAL 0x1021
-#define TABLE_BYTES 8
+#define SUMMED_BYTES 8
 
 /* tables[n][b]: the sum of byte b and n zero bytes behind it. */
-static uint16_t tables[TABLE_BYTES][256];
+static uint16_t tables[SUMMED_BYTES][256];
 
 __attribute__((constructor)) static void compute_tables(void) {
     for (unsigned byte = 0; byte < 256; byte++) {
@@ -24,7 +24,7 @@ __attribute__((constructor)) static void compute_tables(void) {
         for (int bit = 0; bit < 8; bit++) sum = sum << 1 ^ (sum & 0x8000 ? POLYNOMIAL : 0);
         tables[0][byte] = (uint16_t)sum;
     }
-    for (int n = 1; n < TABLE_BYTES; n++) {
+    for (int n = 1; n < SUMMED_BYTES; n++) {
         for (unsigned byte = 0; byte < 256; byte++) {
             unsigned sum = tables[n - 1][byte];
             tables[n][byte] = (uint16_t)(sum << 8 ^ tables[0][sum >> 8]);
@@ -34,7 +34,7 @@ __attribute__((constructor)) static void compute_tables(void) {
 
 static unsigned sum_of(const unsigned char *at, size_t length) {
     unsigned sum = 0;
-    for (; length >= TABLE_BYTES; length -= TABLE_BYTES, at += TABLE_BYTES)
+    for (; length >= SUMMED_BYTES; length -= SUMMED_BYTES, at += SUMMED_BYTES)
         sum = tables[7][at[0] ^ sum >> 8] ^ tables[6][at[1] ^ (sum & 0xff)] ^ tables[5][at[2]] ^
               tables[4][at[3]] ^ tables[3][at[4]] ^ tables[2][at[5]] ^ tables[1][at[6]] ^
               tables[0][at[7]];

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "tools/tool_slot.h"
+#include "base/key_slot.h"
 
 #define BENCHMARK_TAG_CHARS 3
 /* Primaries of a cluster, at most; also the owner of a slot that no node of the map owns. */

@@ -9,9 +9,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/key_slot.h"
 #include "base/memory.h"
 #include "base/panic.h"
-#include "tools/tool_slot.h"
 
 /* Exchanges that are tried, a seat; and in all, because each is O(seats^2). */
 #define TRIES_A_SEAT 500
@@ -37,11 +37,11 @@ static void order_by_turns(const struct ctl_seat *seats, size_t count, size_t *o
 }
 
 static void cut_slots(struct ctl_seat *seats, const size_t *order, size_t primaries) {
-    double part = (double)TOOL_SLOTS / (double)primaries, cursor = 0;
+    double part = (double)KEY_SLOTS / (double)primaries, cursor = 0;
     unsigned first = 0;
     for (size_t i = 0; i < primaries; i++, cursor += part) {
         unsigned last = (unsigned)lround(cursor + part - 1);
-        if (last >= TOOL_SLOTS || i == primaries - 1) last = TOOL_SLOTS - 1;
+        if (last >= KEY_SLOTS || i == primaries - 1) last = KEY_SLOTS - 1;
         if (last < first) last = first;
         struct ctl_seat *seat = &seats[order[i]];
         seat->primary = -1;

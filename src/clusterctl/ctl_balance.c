@@ -5,8 +5,8 @@
 
 #include <math.h>
 
+#include "base/key_slot.h"
 #include "base/memory.h"
-#include "tools/tool_slot.h"
 
 static bool is_far(const struct ctl_scale *scale, int part, double threshold_percent) {
     if (!scale->slots) return part > 1;
@@ -37,7 +37,7 @@ bool ctl_balance_weigh(struct ctl_scale *scales, size_t count, double threshold_
         struct ctl_scale *scale = &scales[i];
         scale->balance = 0;
         if (!scale->takes_part) continue;
-        int part = (int)(TOOL_SLOTS / weights * scale->weight);
+        int part = (int)(KEY_SLOTS / weights * scale->weight);
         scale->balance = (int)scale->slots - part;
         rest += scale->balance;
         far = far || is_far(scale, part, threshold_percent);

@@ -23,7 +23,7 @@ bool ctl_check_say_info(const struct ctl_cluster *c) {
         primaries++;
     }
     ctl_say(CTL_GOOD, "[OK] %" PRId64 " keys in %u masters.\n", all, primaries);
-    ctl_say(CTL_PLAIN, "%.2f keys per slot on average.\n", (double)all / TOOL_SLOTS);
+    ctl_say(CTL_PLAIN, "%.2f keys per slot on average.\n", (double)all / KEY_SLOTS);
     return true;
 }
 
@@ -112,7 +112,7 @@ static bool fix_open(struct ctl_run *r, const struct ctl_slots *open) {
 static void find_covered(const struct ctl_cluster *c, struct ctl_slots *covered) {
     *covered = (struct ctl_slots){0};
     for (size_t i = 0; i < c->count; i++)
-        for (size_t word = 0; word < TOOL_SLOTS / 64; word++)
+        for (size_t word = 0; word < KEY_SLOTS / 64; word++)
             covered->bits[word] |= c->nodes[i]->self.slots.bits[word];
 }
 
@@ -120,11 +120,11 @@ static void check_coverage(struct ctl_run *r, bool fixes, struct ctl_findings *f
     struct ctl_slots covered;
     ctl_say(CTL_INFO, ">>> Check slots coverage...\n");
     find_covered(&r->cluster, &covered);
-    if (ctl_slots_count(&covered) == TOOL_SLOTS) {
-        ctl_say(CTL_GOOD, "[OK] All %d slots covered.\n", TOOL_SLOTS);
+    if (ctl_slots_count(&covered) == KEY_SLOTS) {
+        ctl_say(CTL_GOOD, "[OK] All %d slots covered.\n", KEY_SLOTS);
         return;
     }
-    ctl_say(CTL_BAD, "[ERR] Not all %d slots are covered by nodes.\n\n", TOOL_SLOTS);
+    ctl_say(CTL_BAD, "[ERR] Not all %d slots are covered by nodes.\n\n", KEY_SLOTS);
     found->faults++;
     found->good = fixes && ctl_cover_slots(r, &covered);
     found->half_moved = false;
@@ -134,7 +134,7 @@ static void check_owners(struct ctl_run *r, bool fixes, struct ctl_findings *fou
     unsigned several = 0;
     bool fixed = true;
     ctl_say(CTL_INFO, ">>> Check for multiple slot owners...\n");
-    for (unsigned slot = 0; slot < TOOL_SLOTS; slot++) {
+    for (unsigned slot = 0; slot < KEY_SLOTS; slot++) {
         if (!ctl_cover_say_owners(&r->cluster, slot)) continue;
         several++;
         if (fixes && fixed) fixed = ctl_cover_fix_owners(r, slot);

@@ -37,7 +37,7 @@ static int count_holders(const struct ctl_cluster *c, unsigned slot) {
 
 static bool find_groups(const struct ctl_cluster *c, const struct ctl_slots *covered,
                         struct ctl_slots groups[GROUPS]) {
-    for (unsigned slot = 0; slot < TOOL_SLOTS; slot++) {
+    for (unsigned slot = 0; slot < KEY_SLOTS; slot++) {
         if (ctl_slots_has(covered, slot)) continue;
         int holders = count_holders(c, slot);
         if (holders < 0) return false;

@@ -50,7 +50,7 @@ static bool copy_page(struct page *p, const struct peer_reply *reply) {
 }
 
 static struct ctl_node *owner_of(const struct ctl_cluster *c, struct slice key) {
-    unsigned slot = tool_slot_of_key(key);
+    unsigned slot = key_slot_of(key);
     for (size_t i = 0; i < c->count; i++)
         if (ctl_node_is_primary(c->nodes[i]) && ctl_slots_has(&c->nodes[i]->self.slots, slot))
             return c->nodes[i];

@@ -34,7 +34,7 @@ struct ctl_options {
                  "the server whose keys are taken."),                                             \
         CTL_TEXT_ROW(type, field.to, "--cluster-to", "id", "reshard: the node that gets slots."), \
         CTL_NUMBER_ROW(type, field.slots, "--cluster-slots", "number", "reshard: so many slots.", \
-                       1, TOOL_SLOTS),                                                            \
+                       1, KEY_SLOTS),                                                             \
         CTL_FLAG_ROW(type, field.yes, "--cluster-yes", "Answer yes to questions."),               \
         CTL_NUMBER_ROW(type, field.timeout_msec, "--cluster-timeout", "ms",                       \
                        "The longest that a MIGRATE may take (60000).", 1, INT32_MAX),             \

@@ -40,8 +40,8 @@ static bool ask_count(struct reshard *s) {
     char question[80], answer[CTL_ANSWER_CHARS];
     int64_t number = s->run->options->slots;
     snprintf(question, sizeof(question), "How many slots do you want to move (from 1 to %d)? ",
-             TOOL_SLOTS);
-    while (number < 1 || number > TOOL_SLOTS) {
+             KEY_SLOTS);
+    while (number < 1 || number > KEY_SLOTS) {
         if (!ctl_talk_read(question, answer)) return false;
         if (!number_parse_int64(answer, strlen(answer), &number)) number = 0;
     }

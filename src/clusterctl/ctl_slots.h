@@ -7,12 +7,12 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "base/key_slot.h"
 #include "base/string.h"
-#include "tools/tool_slot.h"
 
 /* All zero is the empty set. */
 struct ctl_slots {
-    uint64_t bits[TOOL_SLOTS / 64];
+    uint64_t bits[KEY_SLOTS / 64];
 };
 
 bool ctl_slots_has(const struct ctl_slots *s, unsigned slot);

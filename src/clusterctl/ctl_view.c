@@ -4,7 +4,7 @@
  * Invariants
  *  1. An id is 40 hex digits, a host consists of printable characters other than a blank: both can
  *     be shown on a terminal, and be a word of a request.
- *  2. A line's slots are below TOOL_SLOTS; no slot is marked twice.
+ *  2. A line's slots are below KEY_SLOTS; no slot is marked twice.
  */
 #include "clusterctl/ctl_view.h"
 

@@ -19,7 +19,7 @@ static void check_line(const struct ctl_line *line) {
     ASSERT(strlen(line->host) < CTL_HOST_CHARS && line->port >= 0 && line->port <= UINT16_MAX);
     for (const char *c = line->host; *c; c++) ASSERT(*c > ' ' && *c <= '~');
     for (size_t i = 0; i < line->open_count; i++) {
-        ASSERT(line->open[i].slot < TOOL_SLOTS && strlen(line->open[i].peer) == CTL_ID_CHARS);
+        ASSERT(line->open[i].slot < KEY_SLOTS && strlen(line->open[i].peer) == CTL_ID_CHARS);
         ASSERT(ctl_line_find_open(line, line->open[i].slot) == &line->open[i]);
     }
 }

@@ -12,20 +12,20 @@ static struct benchmark_slot_lists lists;
 static unsigned draw_slot(unsigned node, uint64_t chance) {
     char tag[BENCHMARK_TAG_CHARS];
     benchmark_slots_draw(map, &lists, node, chance << 32, tag);
-    return tool_slot_of_key((struct slice){tag, BENCHMARK_TAG_CHARS});
+    return key_slot_of((struct slice){tag, BENCHMARK_TAG_CHARS});
 }
 
 static void test_tags(void **state) {
     map = benchmark_slots_create(names, 1);
-    for (unsigned slot = 0; slot < TOOL_SLOTS; slot++) benchmark_slots_set(map, slot, 0);
-    for (unsigned i = 0; i < TOOL_SLOTS; i++) assert_int_equal(draw_slot(0, i), i);
+    for (unsigned slot = 0; slot < KEY_SLOTS; slot++) benchmark_slots_set(map, slot, 0);
+    for (unsigned i = 0; i < KEY_SLOTS; i++) assert_int_equal(draw_slot(0, i), i);
     benchmark_slot_lists_free(&lists);
     benchmark_slots_free(map);
 }
 
 static void test_redirections(void **state) {
     map = benchmark_slots_create(names, 3);
-    for (unsigned slot = 0; slot < TOOL_SLOTS; slot++) benchmark_slots_set(map, slot, slot % 2);
+    for (unsigned slot = 0; slot < KEY_SLOTS; slot++) benchmark_slots_set(map, slot, slot % 2);
     assert_int_equal(draw_slot(0, 0), 0);
     assert_int_equal(draw_slot(1, 1), 3);
     assert_true(benchmark_slots_take_error(map, "MOVED 0 h:3"));

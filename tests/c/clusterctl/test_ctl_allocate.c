@@ -4,8 +4,8 @@
  */
 #include "clusterctl/ctl_allocate.h"
 
+#include "base/key_slot.h"
 #include "base/seed.h"
-#include "tools/tool_slot.h"
 
 #define SEATS_MAX 40
 
@@ -76,10 +76,10 @@ static void test_slots(void **state) {
         for (size_t i = 0; i < count; i++) {
             assert_int_equal(seats[i].first, next);
             unsigned part = seats[i].last - seats[i].first + 1;
-            assert_in_range(part, TOOL_SLOTS / count, TOOL_SLOTS / count + 1);
+            assert_in_range(part, KEY_SLOTS / count, KEY_SLOTS / count + 1);
             next = seats[i].last + 1;
         }
-        assert_int_equal(next, TOOL_SLOTS);
+        assert_int_equal(next, KEY_SLOTS);
     }
 }
 

@@ -3,8 +3,8 @@
  */
 #include "clusterctl/ctl_balance.h"
 
+#include "base/key_slot.h"
 #include "base/seed.h"
-#include "tools/tool_slot.h"
 
 #define SCALES_MAX 8
 
@@ -47,7 +47,7 @@ static void test_plans(void **state) {
 static void test_random(void **state) {
     for (int round = 0; round < 1000; round++) {
         size_t count = 1 + random_below(SCALES_MAX);
-        unsigned left = TOOL_SLOTS;
+        unsigned left = KEY_SLOTS;
         double weights = 0;
         for (size_t i = 0; i < count; i++) {
             unsigned part = i == count - 1 ? left : (unsigned)random_below(left + 1);
@@ -64,7 +64,7 @@ static void test_random(void **state) {
             scales[transfers[i].to].slots += transfers[i].slots;
         }
         for (size_t i = 0; i < count; i++) {
-            double part = TOOL_SLOTS / weights * scales[i].weight;
+            double part = KEY_SLOTS / weights * scales[i].weight;
             assert_true(scales[i].slots + SCALES_MAX >= part);
             assert_true(scales[i].slots <= part + SCALES_MAX);
         }

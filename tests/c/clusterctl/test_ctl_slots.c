@@ -42,7 +42,7 @@ static void test_refused(void **state) {
 static void test_all(void **state) {
     struct ctl_slots s = {0};
     assert_true(ctl_slots_parse(&s, SLICE("0-16383")));
-    assert_int_equal(ctl_slots_count(&s), TOOL_SLOTS);
+    assert_int_equal(ctl_slots_count(&s), KEY_SLOTS);
     assert_string_equal(format_slots(&s, '-'), "[0-16383]");
 }
 

@@ -30,7 +30,7 @@
 #define DATABASES 3
 #define LARGE_MEMBERS 9000 /* who would change so many waits (FRONTIER_RUSH_EFFORT_MAX) */
 #define BLOCK_BYTES 65536
-#define TABLE_BYTES 4096 /* that of shadows stays */
+#define SHADOW_TABLE_BYTES 4096 /* that of shadows stays */
 
 static const struct child_kind rewrite_kind = {.beside = false};
 
@@ -722,7 +722,7 @@ static int end(void **state) {
     background_drain(&scribe_jobs);
     background_drain(&background_free);
     assert_int_equal(shadow_bytes(), 0);
-    assert_true(memory_used(MEMORY_SAVES) <= TABLE_BYTES);
+    assert_true(memory_used(MEMORY_SAVES) <= SHADOW_TABLE_BYTES);
     return failed;
 }
 

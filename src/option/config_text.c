@@ -12,11 +12,21 @@
  * its value is not the default. The line of an option that an included file has set must be behind
  * the last include, because that file would else overrule it.
  *
+ * The directives of a family (OPTION_FAMILY) have many lines each, which belong together across the
+ * directives, so the family's row writes all of them at once. They are dealt out to the directives,
+ * whose old lines they replace one by one; an old line for which none is left becomes an empty
+ * line, so that the lines around it stay apart. What is left of all directives follows in the
+ * family's own order.
+ *
+ * Lines of directives with a group wait in `waiting` until option_load_deferred sets them.
+ *
  * Invariants:
  *   1. If option_load_text accepts a text, it also accepts the rewritten text, which gives the same
  *      values. (Only OPTION_MULTI rows of an included file then have their lines twice, as in 6.2.)
  *   2. Rewriting a rewritten text changes nothing.
  *   3. A secret's value never reaches an error text.
+ *   4. Lines of a family that come and go leave no more than one empty line beside another line, so
+ *      that a file which is rewritten for years does not grow by them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,6 +46,16 @@ struct loader {
     unsigned depth; /* of the include that is being read; 0 = none */
     unsigned files; /* how many files were included so far */
 };
+
+/* A line that waits for its group's turn. */
+struct waiting_line {
+    enum option_source source;
+    unsigned group, number;
+    struct slice text; /* owned */
+};
+
+static struct waiting_line *waiting;
+static size_t waiting_count, waiting_capacity;
 
 static const char *version = "6.2.16";
 static bool (*include_reader)(const char *path, struct buffer *text);
@@ -82,7 +102,8 @@ static const struct option_row *line_row(struct slice line) {
     int count = string_split_words(line, &storage, &words);
     const struct option_row *row = NULL;
     if (count > 0) {
-        row = option_find(words[0]);
+        size_t taken;
+        row = option_find_directive(words, (size_t)count, &taken);
     } else {
         size_t start = line.length > 0 && strchr("\"'", line.bytes[0]) ? 1 : 0, end = start;
         while (end < line.length && !is_blank(line.bytes[end]) && !strchr("\"'", line.bytes[end]))
@@ -182,15 +203,67 @@ static bool load_include(struct loader *l, unsigned number, struct slice line, s
     return loaded;
 }
 
+/* --- lines that wait --- */
+
+static void line_wait(struct loader *l, unsigned group, unsigned number, struct slice line) {
+    if (waiting_count == waiting_capacity) {
+        waiting_capacity = waiting_capacity ? waiting_capacity * 2 : 16;
+        waiting = memory_realloc(waiting, waiting_capacity * sizeof(*waiting), MEMORY_OTHER);
+    }
+    struct slice copy = {slice_dup_c_string(line, MEMORY_OTHER), line.length};
+    waiting[waiting_count++] = (struct waiting_line){l->source, group, number, copy};
+}
+
+/* Sets a line that has waited; it was read before, so its words are known to be whole. */
+static bool set_waiting(const struct waiting_line *line, struct buffer *error) {
+    struct loader l = {.source = line->source, .error = error};
+    char reason[OPTION_REASON_BYTES];
+    struct buffer storage;
+    struct slice *words;
+    size_t taken;
+    buffer_init(&storage, MEMORY_OTHER);
+    int count = string_split_words(line->text, &storage, &words);
+    ASSERT(count > 0);
+    const struct option_row *row = option_find_directive(words, (size_t)count, &taken);
+    bool set =
+        option_set(row, words + taken, (size_t)count - taken, line->source, reason, sizeof(reason));
+    if (!set) (void)config_fault(&l, line->number, line->text, reason);
+    memory_free(words, MEMORY_OTHER);
+    buffer_free(&storage);
+    return set;
+}
+
+static void waiting_clear(void) {
+    for (size_t i = 0; i < waiting_count; i++)
+        memory_free((char *)(uintptr_t)waiting[i].text.bytes, MEMORY_OTHER);
+    memory_free(waiting, MEMORY_OTHER);
+    waiting = NULL;
+    waiting_count = waiting_capacity = 0;
+}
+
+bool option_load_deferred(struct buffer *error) {
+    bool loaded = true;
+    for (unsigned group = 1; group <= OPTION_GROUPS; group++)
+        for (size_t i = 0; i < waiting_count && loaded; i++)
+            if (waiting[i].group == group) loaded = set_waiting(&waiting[i], error);
+    waiting_clear();
+    return loaded;
+}
+
 /* --- reading --- */
 
 static bool load_words(struct loader *l, unsigned number, struct slice line,
                        const struct slice *words, size_t count) {
     char reason[OPTION_REASON_BYTES] = "";
     if (slice_is(words[0], "include") && count == 2) return load_include(l, number, line, words[1]);
-    const struct option_row *row = option_find(words[0]);
+    size_t taken;
+    const struct option_row *row = option_find_directive(words, count, &taken);
     if (!row) return config_fault(l, number, line, OPTION_REASON_DIRECTIVE);
-    if (!option_set(row, words + 1, count - 1, l->source, reason, sizeof(reason))) {
+    if (row->group > 0) {
+        line_wait(l, row->group, number, line);
+        return true;
+    }
+    if (!option_set(row, words + taken, count - taken, l->source, reason, sizeof(reason))) {
         return config_fault(l, number, line, reason);
     }
     if (l->depth > 0) option_mark_included(row);
@@ -241,9 +314,11 @@ bool option_load_file(const char *path, struct buffer *error) {
 struct rewritten {
     struct buffer lines;
     size_t taken;     /* how many bytes of `lines` are in the new text */
+    size_t passed;    /* how many bytes of `lines` append_family has gone over */
     size_t old_lines; /* how many of the row's lines are still to come in the old text */
     bool keep;        /* the row's old lines stay as they are */
     bool included;    /* an included file has set the row */
+    bool in_family;   /* the row is a family's, or one of its directives */
 };
 
 /* Returns the row that a line names; NULL if the line is no directive, or names no row. `include`
@@ -257,8 +332,9 @@ static const struct option_row *directive_row(struct slice line, bool *include) 
     int count = string_split_words(line, &storage, &words);
     const struct option_row *row = NULL;
     if (count > 0) {
+        size_t taken;
         *include = slice_is(words[0], "include");
-        row = *include ? NULL : option_find(words[0]);
+        row = *include ? NULL : option_find_directive(words, (size_t)count, &taken);
     }
     if (count >= 0) memory_free(words, MEMORY_OTHER);
     buffer_free(&storage);
@@ -298,16 +374,80 @@ static void take_rest(struct rewritten *row, struct buffer *out) {
     row->taken = row->lines.length;
 }
 
+static bool is_family(const struct option_row *row) { return row->flags & OPTION_FAMILY; }
+
+/* Whether the row is a directive of the family: its name's first word is the family's name. */
+static bool has_family(const struct option_row *row, const struct option_row *family) {
+    size_t length = strlen(family->name);
+    return strncmp(row->name, family->name, length) == 0 && row->name[length] == ' ';
+}
+
+/* Appends the present lines of a family to `text`. */
+static void family_render(const struct option_row *family, struct buffer *text) {
+    family->rewrite(family, text);
+    ASSERT(text->length == 0 || text->bytes[text->length - 1] == '\n');
+}
+
+/* Deals the family's present lines out to its directives. */
+static void family_deal(struct rewritten *rows, const struct option_row *family) {
+    struct buffer text;
+    buffer_init(&text, MEMORY_OTHER);
+    family_render(family, &text);
+    for (size_t i = 0; i < option_count(); i++) {
+        if (option_at(i) != family && !has_family(option_at(i), family)) continue;
+        rows[i].keep = rows[i].included = false;
+        rows[i].in_family = true;
+    }
+    struct slice rest = buffer_slice(&text), line;
+    while (next_line(&rest, &line)) {
+        bool include;
+        const struct option_row *row = directive_row(line, &include);
+        ASSERT(row && has_family(row, family));
+        buffer_append(&rows[option_index_of(row)].lines, line.bytes, line.length + 1);
+    }
+    buffer_free(&text);
+}
+
 static struct rewritten *rows_render(void) {
     struct rewritten *rows = memory_zalloc(option_count() * sizeof(*rows), MEMORY_OTHER);
     for (size_t i = 0; i < option_count(); i++) {
         buffer_init(&rows[i].lines, MEMORY_OTHER);
+        if (is_family(option_at(i))) continue;
         rows[i].keep = !option_append_lines(option_at(i), &rows[i].lines);
         rows[i].included = option_is_included(i);
         size_t length = rows[i].lines.length;
         ASSERT(length == 0 || rows[i].lines.bytes[length - 1] == '\n');
     }
+    for (size_t i = 0; i < option_count(); i++)
+        if (is_family(option_at(i))) family_deal(rows, option_at(i));
     return rows;
+}
+
+/* Appends those of the family's lines that have replaced no old line. The lines of a directive that
+ * did are its first ones, because take_line takes them in this order. */
+static void append_family(struct rewritten *rows, const struct option_row *family, bool *heading,
+                          struct buffer *out) {
+    struct buffer text;
+    buffer_init(&text, MEMORY_OTHER);
+    family_render(family, &text);
+    struct slice rest = buffer_slice(&text), line;
+    while (next_line(&rest, &line)) {
+        bool include;
+        struct rewritten *row = &rows[option_index_of(directive_row(line, &include))];
+        row->passed += line.length + 1;
+        if (row->passed <= row->taken) continue;
+        if (!*heading) buffer_append_c_string(out, GENERATED_HEADING "\n");
+        *heading = true;
+        take_line(row, out);
+    }
+    buffer_free(&text);
+}
+
+/* Puts an empty line in the place of an old line of a family for which no new line is left, unless
+ * it would be the first line of the file or follow another empty one. */
+static void take_nothing(struct buffer *out) {
+    if (out->length < 2 || out->bytes[out->length - 2] == '\n') return;
+    buffer_append_char(out, '\n');
 }
 
 /* Appends the old text with its rows' lines replaced. Returns whether the old text has the
@@ -315,7 +455,7 @@ static struct rewritten *rows_render(void) {
 static bool rewrite_old(struct rewritten *rows, struct slice old_text, struct buffer *out) {
     const char *behind = behind_includes(old_text);
     struct slice text = old_text, line;
-    bool heading = false;
+    bool heading = false, emptied = false;
     while (next_line(&text, &line)) {
         struct rewritten *row = line_rewritten(rows, trim_line(line));
         if (row && (!row->included || line.bytes >= behind)) row->old_lines++;
@@ -323,7 +463,17 @@ static bool rewrite_old(struct rewritten *rows, struct slice old_text, struct bu
     for (text = old_text; next_line(&text, &line);) {
         struct slice trimmed = trim_line(line);
         struct rewritten *row = line_rewritten(rows, trimmed);
-        if (!row) {
+        bool was_emptied = emptied;
+        emptied = false;
+        if (row && row->in_family) {
+            emptied = row->taken == row->lines.length;
+            if (emptied)
+                take_nothing(out);
+            else
+                take_line(row, out);
+        } else if (was_emptied && trimmed.length == 0) {
+            emptied = true; /* one empty line stands there already */
+        } else if (!row) {
             heading |= slice_equal(trimmed, SLICE(GENERATED_HEADING));
             buffer_append(out, trimmed.bytes, trimmed.length);
             buffer_append_char(out, '\n');
@@ -343,9 +493,10 @@ void option_rewrite_text(struct slice old_text, bool force_all, struct buffer *o
     bool heading = rewrite_old(rows, old_text, out);
     for (size_t i = 0; i < option_count(); i++) {
         const struct option_row *row = option_at(i);
+        if (is_family(row)) append_family(rows, row, &heading, out);
         bool wanted = force_all || rows[i].included || row->flags & OPTION_ALWAYS_WRITTEN ||
                       !option_is_default(row);
-        if (!wanted || rows[i].taken == rows[i].lines.length) continue;
+        if (!wanted || !option_is_in_scope(row) || rows[i].taken == rows[i].lines.length) continue;
         if (!heading) buffer_append_c_string(out, GENERATED_HEADING "\n");
         heading = true;
         take_rest(&rows[i], out);

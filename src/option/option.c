@@ -53,6 +53,20 @@ static struct {
 enum option_source option_source_now(void) { return now.source; }
 bool option_is_repeated(void) { return now.repeated; }
 
+/* --- the scope --- */
+
+static const struct option_scope whole_scope = {.example_head = "", .reference_head = ""};
+static const struct option_scope *scope_now = &whole_scope;
+
+void option_set_scope(const struct option_scope *scope) { scope_now = scope; }
+const struct option_scope *option_scope(void) { return scope_now; }
+
+bool option_is_in_scope(const struct option_row *row) {
+    const char *const *section = scope_now->sections;
+    while (section && *section && strcmp(*section, row->section) != 0) section++;
+    return !section || *section;
+}
+
 /* --- the registry --- */
 
 static unsigned section_number(const char *section) {
@@ -82,6 +96,25 @@ static struct option_entry *entry_find(struct slice name) {
 const struct option_row *option_find(struct slice name) {
     struct option_entry *entry = entry_find(name);
     return entry ? entry->row : NULL;
+}
+
+/* Whether `name` is the two words with one blank between them, case ignored. */
+static bool name_is_pair(const char *name, struct slice first, struct slice second) {
+    struct slice text = slice_of(name);
+    if (text.length != first.length + 1 + second.length || text.bytes[first.length] != ' ')
+        return false;
+    struct slice rest = {text.bytes + first.length + 1, second.length};
+    text.length = first.length;
+    return slice_equal_nocase(text, first) && slice_equal_nocase(rest, second);
+}
+
+const struct option_row *option_find_directive(const struct slice *words, size_t count,
+                                               size_t *taken) {
+    *taken = 2;
+    for (size_t i = 0; count > 1 && i < entry_count; i++)
+        if (name_is_pair(entries[i].row->name, words[0], words[1])) return entries[i].row;
+    *taken = 1;
+    return option_find(words[0]);
 }
 
 size_t option_count(void) { return entry_count; }
@@ -128,6 +161,9 @@ static void row_check(const struct option_row *row) {
     ASSERT(custom || !(row->flags & OPTION_MULTI));
     ASSERT(row->type != OPTION_TYPE_ENUM || row->names);
     ASSERT(!(row->flags & OPTION_FILE_ONLY) || !(row->flags & OPTION_MUTABLE));
+    ASSERT(!(row->flags & OPTION_FAMILY) || (custom && row->rewrite));
+    ASSERT(row->group == 0 || row->flags & OPTION_FILE_ONLY);
+    ASSERT_COMPARE(row->group, <=, OPTION_GROUPS);
 }
 
 /* --- text to value --- */

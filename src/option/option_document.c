@@ -2,11 +2,14 @@
  * The documents made from the option rows: an example redis.conf, the reference page, and the
  * server's part of the manual.
  *
+ * The scope says which sections they have, and how they begin.
+ *
  * The documents show the rows and not the values of the variables, so that every server makes the
  * same texts. A lint compares them with the files in the tree.
  *
  * In redis.conf every option has its help as a comment, and below it a commented line with its
- * default. The line of a directive whose default cannot be written into a file ends in "...".
+ * default. The line of a directive whose default cannot be written into a file has the form of its
+ * words (`words` of the row), or ends in "...".
  */
 #include <inttypes.h>
 
@@ -20,24 +23,28 @@
 static const char missing_refused[] = " Not built yet: only the default is accepted.";
 static const char missing_kept[] = " Not built yet: the value is kept and changes nothing.";
 
-static const char example_head[] =
-    "# Configuration of Evenkeel. Every option stands here at its default: to change\n"
-    "# one, take the # away and write the value. redis-server redis.conf starts with it.\n"
-    "#\n"
-    "# A line is a name and its words. Words with blanks go in \"double quotes\", in\n"
-    "# which \\n, \\\", \\\\ and \\xFF have their usual meaning. Bytes may be written as 100kb,\n"
-    "# 64mb or 2gb (powers of 1024) and 100k, 64m or 2g (powers of 1000). Of an option\n"
-    "# given twice the last counts. The command line comes after the file:\n"
-    "# redis-server redis.conf --port 7000\n"
-    "#\n"
-    "# Made by: redis-server --describe-config-example\n\n";
-static const char reference_head[] =
-    "# Options\n\n"
-    "Made by `redis-server --describe-options`. `CONFIG SET` changes those marked yes while\n"
-    "the server runs; bytes may be written with kb, mb and gb.\n";
 static const char reference_table[] =
     "\n\n| option | values | default | changes at run time | meaning |\n"
     "| --- | --- | --- | --- | --- |\n";
+
+/* A walk over the rows that the documents have: those of one section after those of the section
+ * before it, in the scope's order. Begins as {0}. */
+struct document_walk {
+    size_t section, row;
+};
+
+/* Returns the next row, or NULL at the end. */
+static const struct option_row *walk_next(struct document_walk *walk) {
+    const char *const *sections = option_scope()->sections;
+    if (!sections) return walk->row < option_count() ? option_at(walk->row++) : NULL;
+    for (; sections[walk->section]; walk->section++, walk->row = 0) {
+        while (walk->row < option_count()) {
+            const struct option_row *row = option_at(walk->row++);
+            if (strcmp(row->section, sections[walk->section]) == 0) return row;
+        }
+    }
+    return NULL;
+}
 
 static const char *missing_note(const struct option_row *row) {
     if (!(row->flags & OPTION_MISSING)) return "";
@@ -90,7 +97,7 @@ static void append_example(struct buffer *out, const struct option_row *row) {
     if (has_example(row)) {
         option_append_fallback(row, out);
     } else {
-        buffer_append_c_string(out, "...");
+        buffer_append_c_string(out, row->words ? row->words : "...");
     }
     buffer_append_c_string(out, "\n\n");
 }
@@ -105,10 +112,10 @@ static void append_heading(struct buffer *out, const char *section) {
 }
 
 void option_write_example(struct buffer *out) {
-    buffer_append_c_string(out, example_head);
+    buffer_append_c_string(out, option_scope()->example_head);
     const struct option_row *previous = NULL;
-    for (size_t i = 0; i < option_count(); i++) {
-        const struct option_row *row = option_at(i);
+    struct document_walk walk = {0};
+    for (const struct option_row *row; (row = walk_next(&walk));) {
         if (row->flags & OPTION_HIDDEN) continue;
         if (!previous || !same_section(previous, row)) append_heading(out, row->section);
         append_example(out, row);
@@ -163,7 +170,8 @@ static void append_type(struct buffer *out, const struct option_row *row) {
         break;
     case OPTION_TYPE_STRING: buffer_append_c_string(out, "text"); break;
     case OPTION_TYPE_CUSTOM:
-        buffer_append_c_string(out, row->flags & OPTION_MULTI ? "words, repeatable" : "words");
+        buffer_append_c_string(out, row->words ? row->words : "words");
+        if (row->flags & OPTION_MULTI) buffer_append_c_string(out, ", repeatable");
     }
 }
 
@@ -194,10 +202,10 @@ static void append_reference(struct buffer *out, const struct option_row *row) {
 }
 
 void option_write_reference(struct buffer *out) {
-    buffer_append_c_string(out, reference_head);
+    buffer_append_c_string(out, option_scope()->reference_head);
     const struct option_row *previous = NULL;
-    for (size_t i = 0; i < option_count(); i++) {
-        const struct option_row *row = option_at(i);
+    struct document_walk walk = {0};
+    for (const struct option_row *row; (row = walk_next(&walk));) {
         if (!previous || !same_section(previous, row)) {
             buffer_append_c_string(out, "\n## ");
             append_title(out, row->section);
@@ -230,8 +238,8 @@ static void append_manual(struct buffer *out, const struct option_row *row) {
 
 void option_write_manual(struct buffer *out) {
     const struct option_row *previous = NULL;
-    for (size_t i = 0; i < option_count(); i++) {
-        const struct option_row *row = option_at(i);
+    struct document_walk walk = {0};
+    for (const struct option_row *row; (row = walk_next(&walk));) {
         if (row->flags & OPTION_HIDDEN) continue;
         if (!previous || !same_section(previous, row)) {
             struct buffer title;

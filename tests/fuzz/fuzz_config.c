@@ -74,7 +74,55 @@ static bool directive_parse(const struct option_row *row, const struct slice *wo
     return count == 2;
 }
 
+/* The family's lines: each directive's words, as they were set. */
+static struct buffer kept;
+
+static bool kept_parse(const struct option_row *row, const struct slice *words, size_t count,
+                       char *reason, size_t reason_size) {
+    size_t length = 0;
+    for (size_t i = 0; i < count; i++) length += words[i].length;
+    if (count == 0 || length > OPTION_LINE_BYTES_MAX / 8) return false; /* a line must hold it */
+    buffer_append_c_string(&kept, row->name);
+    for (size_t i = 0; i < count; i++) {
+        buffer_append_char(&kept, ' ');
+        buffer_append_quoted(&kept, words[i]);
+    }
+    buffer_append_char(&kept, '\n');
+    return true;
+}
+
+static bool family_parse(const struct option_row *row, const struct slice *words, size_t count,
+                         char *reason, size_t reason_size) {
+    return count == 0;
+}
+
+static void family_rewrite(const struct option_row *row, struct buffer *out) {
+    buffer_append(out, kept.bytes, kept.length);
+}
+
 static const struct option_row rows[] = {
+    {.name = "keep",
+     .type = OPTION_TYPE_CUSTOM,
+     .flags = OPTION_FAMILY | OPTION_MULTI | OPTION_FILE_ONLY,
+     .section = "c",
+     .group = 1,
+     .help = ".",
+     .parse = family_parse,
+     .rewrite = family_rewrite},
+    {.name = "keep this",
+     .type = OPTION_TYPE_CUSTOM,
+     .flags = OPTION_MULTI | OPTION_FILE_ONLY,
+     .section = "c",
+     .group = 2,
+     .help = ".",
+     .parse = kept_parse},
+    {.name = "keep that",
+     .type = OPTION_TYPE_CUSTOM,
+     .flags = OPTION_MULTI | OPTION_FILE_ONLY,
+     .section = "c",
+     .group = 1,
+     .help = ".",
+     .parse = kept_parse},
     OPTION_BOOL("flag", &flag, true, OPTION_MUTABLE, "a", 10, "."),
     {.name = "number",
      .alias = "zahl",
@@ -147,7 +195,8 @@ static const struct option_row rows[] = {
 
 static bool read_included(const char *path, struct buffer *text) {
     if (strcmp(path, "self") == 0) buffer_append_c_string(text, "number 3\ninclude self\n");
-    if (strcmp(path, "good") == 0) buffer_append_c_string(text, "bytes 5kb\nname x\ncolor red\n");
+    if (strcmp(path, "good") == 0)
+        buffer_append_c_string(text, "bytes 5kb\nkeep this 1\nname x\ncolor red\n");
     errno = ENOENT;
     return text->length > 0;
 }
@@ -155,12 +204,14 @@ static bool read_included(const char *path, struct buffer *text) {
 static void register_rows(void) {
     buffer_init(&points, MEMORY_OTHER);
     buffer_append_char(&points, 'x');
+    buffer_init(&kept, MEMORY_OTHER);
     option_register(rows, sizeof(rows) / sizeof(rows[0]));
 }
 
 static void forget_rows(void) {
     option_reset_all();
     buffer_free(&points);
+    buffer_free(&kept);
 }
 
 static void check_values(void) {
@@ -181,12 +232,16 @@ static void check_rewriting(struct slice text, unsigned mode_bits) {
     for (size_t i = 0; i < 5; i++) buffer_init(buffers[i], MEMORY_OTHER);
     if (mode_bits & REWRITE_NOTHING) text.length = 0;
     print_all(&before);
+    family_rewrite(NULL, &before);
     option_rewrite_text(text, all, &first);
     forget_rows();
     register_rows();
     bool loaded = option_load_text(buffer_slice(&first), OPTION_FROM_FILE, &error);
     ASSERT(loaded);
+    loaded = option_load_deferred(&error);
+    ASSERT(loaded);
     print_all(&after);
+    family_rewrite(NULL, &after);
     ASSERT(slice_equal(buffer_slice(&before), buffer_slice(&after)));
     option_rewrite_text(buffer_slice(&first), all, &second);
     ASSERT(slice_equal(buffer_slice(&first), buffer_slice(&second)));
@@ -201,6 +256,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     option_set_include_reader(read_included);
     register_rows();
     bool loaded = option_load_text(text, OPTION_FROM_FILE, &error);
+    if (!option_load_deferred(&error)) loaded = false; /* in any case, as the lines wait here */
     ASSERT(loaded == (error.length == 0));
     check_values();
     if (loaded) check_rewriting(text, data[0]);

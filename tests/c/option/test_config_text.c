@@ -90,6 +90,58 @@ static const struct option_row rows[] = {
     OPTION_INT("kept", &kept, "3", 0, 9, OPTION_FILE_ONLY, "b", 5, "In files only."),
 };
 
+/* ---- a family: "watch place <name> <where>" in group 2, "watch delay <name> <ms>" in group 3,
+ * "watch id <x>" in group 1. What is set is noted in `watched` as "id:x;place:a,b;..." ---- */
+
+static struct buffer watched;   /* what was set, in this order */
+static const char *watch_lines; /* what the family writes */
+
+static bool watch_refuse(const struct option_row *row, const struct slice *words, size_t count,
+                         char *reason, size_t reason_size) {
+    if (count == 0) return true;
+    snprintf(reason, reason_size, "Unknown watch word");
+    return false;
+}
+
+static bool watch_parse(const struct option_row *row, const struct slice *words, size_t count,
+                        char *reason, size_t reason_size) {
+    if (count == 0 || slice_is(words[0], "bad")) {
+        snprintf(reason, reason_size, "Bad watch");
+        return false;
+    }
+    buffer_printf(&watched, "%s:", row->name + strlen("watch "));
+    for (size_t i = 0; i < count; i++)
+        buffer_printf(&watched, "%s%.*s", i ? "," : "", (int)words[i].length, words[i].bytes);
+    buffer_append_char(&watched, ';');
+    return true;
+}
+
+static void watch_rewrite(const struct option_row *row, struct buffer *out) {
+    buffer_append_c_string(out, watch_lines);
+}
+
+#define WATCH(n, g)                                                                   \
+    {                                                                                 \
+        .name = (n), .type = OPTION_TYPE_CUSTOM, .section = "w",                      \
+        .flags = OPTION_MULTI | OPTION_FILE_ONLY, .group = (g), .parse = watch_parse, \
+        .words = "<name>", .help = "Watches."                                         \
+    }
+static const struct option_row watch_rows[] = {
+    {.name = "watch",
+     .type = OPTION_TYPE_CUSTOM,
+     .flags = OPTION_FAMILY | OPTION_MULTI | OPTION_FILE_ONLY | OPTION_HIDDEN,
+     .section = "w",
+     .group = 3,
+     .parse = watch_refuse,
+     .rewrite = watch_rewrite,
+     .help = "The family."},
+    WATCH("watch id", 1),
+    WATCH("watch place", 2),
+    WATCH("watch delay", 3),
+    WATCH("watch known-old", 3),
+    WATCH("watch known", 3),
+};
+
 static void register_rows(void) {
     loaded_at = 0;
     option_register(rows, sizeof(rows) / sizeof(rows[0]));
@@ -377,6 +429,117 @@ static void test_rewrite_all(void **state) {
 }
 
 /* Every option as CONFIG GET shows it. */
+static void setup_watch(void) {
+    option_register(watch_rows, sizeof(watch_rows) / sizeof(watch_rows[0]));
+    buffer_clear(&watched);
+}
+
+static void assert_watched(const char *text, const char *expected) {
+    struct buffer error;
+    buffer_init(&error, MEMORY_OTHER);
+    buffer_clear(&watched);
+    assert_true(option_load_text(slice_of(text), OPTION_FROM_FILE, &error));
+    assert_int_equal(watched.length, 0); /* all of them wait */
+    assert_true(option_load_deferred(&error));
+    buffer_append_char(&watched, 0);
+    assert_string_equal(watched.bytes, expected);
+    assert_int_equal(error.length, 0);
+    buffer_free(&error);
+}
+
+static void test_family_groups(void **state) {
+    setup_watch();
+    assert_watched(
+        "watch delay a 1\nwatch place a here\nWATCH ID x\nwatch Known a \"b c\"\n"
+        "timeout 5\nwatch place b there\nwatch id y\nwatch\n",
+        "id:x;id:y;place:a,here;place:b,there;delay:a,1;known:a,b c;");
+    assert_int_equal(timeout, 5);
+    assert_watched("", ""); /* nothing waits any more */
+}
+
+static void assert_watch_fault(const char *text, const char *expected) {
+    struct buffer error;
+    buffer_init(&error, MEMORY_OTHER);
+    assert_true(option_load_text(slice_of(text), OPTION_FROM_FILE, &error));
+    assert_false(option_load_deferred(&error));
+    buffer_append_char(&error, 0);
+    assert_string_equal(error.bytes, expected);
+    buffer_free(&error);
+    assert_watched("", "");
+}
+
+static void test_family_faults(void **state) {
+    setup_watch();
+    assert_watch_fault(
+        "\nwatch delay bad 1\nwatch place bad\n",
+        "\n*** FATAL CONFIG FILE ERROR (Redis 6.2.16) ***\n"
+        "Reading the configuration file, at line 3\n>>> 'watch place bad'\nBad watch\n");
+    assert_watch_fault("watch bogus \"1 2\"\n",
+                       "\n*** FATAL CONFIG FILE ERROR (Redis 6.2.16) ***\n"
+                       "Reading the configuration file, at line 1\n>>> 'watch bogus \"1 2\"'\n"
+                       "Unknown watch word\n");
+    /* A fault of another option comes first, and a line that cannot be split does not wait. */
+    assert_fault("watch place bad\ntimeout x\n", 2, "timeout x",
+                 "argument couldn't be parsed into an integer");
+    assert_fault("watch place \"a\n", 1, "watch place \"a",
+                 "Unbalanced quotes in configuration line");
+    struct buffer error;
+    buffer_init(&error, MEMORY_OTHER);
+    assert_false(option_load_deferred(&error)); /* the one that waits since then */
+    buffer_free(&error);
+}
+
+static void test_family_rewrite(void **state) {
+    setup_watch();
+    watch_lines =
+        "watch id x\nwatch place a 1\nwatch delay a 2\nwatch place b 3\nwatch delay b 4\n";
+    /* In place, whatever name the old line has; what is left follows in the family's order. */
+    assert_rewrites(
+        "# c\nwatch delay q 9\n\nwatch PLACE z 7\ntimeout 0\n",
+        "# c\nwatch delay a 2\n\nwatch place a 1\ntimeout 0\n"
+        "# Generated by CONFIG REWRITE\nwatch id x\nwatch place b 3\nwatch delay b 4\n");
+    /* Old lines for which none is left; words that no directive has; names that begin alike. */
+    assert_rewrites(
+        "watch place 1\nwatch place 2\nwatch place 3\n# c\nwatch known-old a\n"
+        "watch bogus\n\n\nwatch known b\n# d\nwatch delay 1\nwatch delay 2\n"
+        "watch id \"x y\"\nwatch\n",
+        "watch place a 1\nwatch place b 3\n\n# c\n\n# d\nwatch delay a 2\n"
+        "watch delay b 4\nwatch id x\n\n");
+    assert_rewrites("watch known a\n# c\n",
+                    "# c\n# Generated by CONFIG REWRITE\n"
+                    "watch id x\nwatch place a 1\nwatch delay a 2\nwatch place b 3\n"
+                    "watch delay b 4\n");
+    watch_lines = "";
+    assert_rewrites("# c\nwatch place 1\n\nwatch id 2\n# d\n", "# c\n\n# d\n");
+}
+
+/* Lines that come and go for long leave at most one empty line beside each line that stays. */
+static void test_family_churn(void **state) {
+    struct buffer old, new, lines;
+    setup_watch();
+    buffer_init(&old, MEMORY_OTHER);
+    buffer_init(&new, MEMORY_OTHER);
+    buffer_init(&lines, MEMORY_OTHER);
+    random_seed(12345); /* any seed will do: the bound holds after every round */
+    for (int round = 0; round < 500; round++) {
+        buffer_clear(&lines);
+        for (int i = 0; i < 6; i++) {
+            const char *const names[] = {"known", "place", "delay"};
+            if (random_below(2)) buffer_printf(&lines, "watch %s %d\n", names[i % 3], i);
+        }
+        buffer_append_char(&lines, 0);
+        watch_lines = lines.bytes;
+        buffer_clear(&new);
+        option_rewrite_text(buffer_slice(&old), false, &new);
+        buffer_clear(&old);
+        buffer_append(&old, new.bytes, new.length);
+    }
+    assert_in_range(old.length, 0, 6 * (sizeof("watch delay 1\n") + 1) + 64);
+    buffer_free(&old);
+    buffer_free(&new);
+    buffer_free(&lines);
+}
+
 static void append_random_line(struct buffer *text) {
     static const char *const lines[] = {"timeout %u", "zeit %u", "limit %ukb", "limit %u",
                                         "point x%u",  "# %u",    "",           "load %u"};
@@ -449,6 +612,10 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_rewrite_lines, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rewrite_included, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rewrite_all, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_family_groups, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_family_faults, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_family_rewrite, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_family_churn, setup, teardown),
         cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -137,6 +137,34 @@ static void test_example(void **state) {
     buffer_free(&error);
 }
 
+static const struct option_scope whole = {NULL, "", ""};
+
+/* A mode's documents have its sections, in its order. */
+static void test_scope(void **state) {
+    static const char *const sections[] = {"memory", "network", "nothing", NULL};
+    static const struct option_scope scope = {sections, "# head\n\n", "# Options of it\n"};
+    static const char *const network_only[] = {"network", NULL};
+    static const struct option_scope small = {network_only, "# head\n\n", "# Options of it\n"};
+    struct buffer out;
+    buffer_init(&out, MEMORY_OTHER);
+    option_set_scope(&scope);
+    option_write_example(&out);
+    assert_int_equal(strncmp(out.bytes, "# head\n\n# --- Memory --", 23), 0);
+    assert_true(strstr(out.bytes, "# --- Memory") < strstr(out.bytes, "# --- Network"));
+    buffer_clear(&out);
+    option_set_scope(&small);
+    option_write_reference(&out);
+    assert_non_null(strstr(out.bytes, "# Options of it\n\n## Network\n"));
+    assert_null(strstr(out.bytes, "Memory"));
+    /* What does not concern the mode is not added to its file. */
+    buffer_clear(&out);
+    option_rewrite_text(SLICE(""), false, &out);
+    assert_non_null(strstr(out.bytes, "flag no\n"));
+    assert_null(strstr(out.bytes, "color"));
+    option_set_scope(&whole);
+    buffer_free(&out);
+}
+
 static void test_reference(void **state) {
     struct buffer out;
     buffer_init(&out, MEMORY_OTHER);
@@ -153,6 +181,7 @@ static void test_reference(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_example, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_scope, setup, teardown),
         cmocka_unit_test_setup_teardown(test_reference, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

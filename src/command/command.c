@@ -30,6 +30,7 @@ struct slot {
 static struct slot slots[SLOTS];
 _Static_assert(SLOTS >= 2 * COMMANDS_MAX, "lookups are short where at most half is taken");
 static struct command *all[COMMANDS_MAX];
+static const struct command_form *mode_forms;
 static size_t count;
 
 struct bit_name {
@@ -143,11 +144,28 @@ static void forget_from(size_t first) {
     table_rebuild();
 }
 
+/* Gives the row the form that the mode has of it. False where the mode does not have the command.
+ */
+static bool take_form(struct command *row) {
+    const struct command_form *form = mode_forms;
+    if (!form) return true;
+    while (form->name && strcmp(form->name, row->name) != 0) form++;
+    if (!form->name) return false;
+    if (form->handler) row->handler = form->handler;
+    row->arity = form->arity;
+    row->flags = form->flags;
+    row->categories = form->categories;
+    return true;
+}
+
+void command_set_forms(const struct command_form *forms) { mode_forms = forms; }
+
 bool command_try_register(struct command *rows, size_t rows_count) {
     size_t first = count;
     if (rows_count > COMMANDS_MAX - count) return false;
     for (size_t i = 0; i < rows_count; i++) {
         struct command *row = &rows[i];
+        if (!take_form(row)) continue;
         if (strlen(row->name) > NAME_BYTES_MAX || command_find(slice_of(row->name))) {
             forget_from(first);
             return false;

@@ -123,6 +123,19 @@ struct command {
     const char *called;          /* the present name, after rename-command; NULL = removed */
 };
 
+/* How a mode of the program has a command: struct command's members of these names, which replace
+ * those of the registered row. */
+struct command_form {
+    const char *name;
+    void (*handler)(struct call *call); /* NULL: the row's own */
+    int arity;
+    unsigned flags, categories;
+};
+/* From now on only rows that have a form are registered, in that form; all others are passed over.
+ * So a mode registers a family of which it has some commands. The array ends with a NULL name and
+ * is borrowed for as long as the process lives. NULL: all rows, as they are. */
+void command_set_forms(const struct command_form *forms);
+
 /* Registers rows, which must live as long as the process: clients, queued calls and users' rights
  * refer to them by address and by number. False, with no row registered, where a name is taken or
  * too long, or the table has no room for all. */

@@ -427,6 +427,43 @@ pid_t child_start(const struct child_job *job, int (*run)(void *argument), void 
     return pid;
 }
 
+/* Signals that are ignored or blocked would stay so in the program. */
+static void default_signals(void) {
+    sigset_t none;
+    for (int sig = 1; sig < NSIG; sig++) signal(sig, SIG_DFL); /* but SIGKILL and SIGSTOP */
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Every descriptor is opened to be closed by an exec; this one closes those, too, that this process
+ * has inherited itself. */
+static void close_inherited(void) {
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0) == 0) return;
+#endif
+    for (long fd = sysconf(_SC_OPEN_MAX) - 1; fd > STDERR_FILENO; fd--) close((int)fd);
+}
+
+pid_t child_execute(const struct child_kind *kind, char *const *argv,
+                    void (*ended)(const struct child_end *end, void *argument), void *argument) {
+    struct child_job job = {.kind = kind, .ended = ended, .argument = argument};
+    job.title = job.label = argv[0];
+    ASSERT(kind->beside);
+    pid_t pid = child_fork(&job);
+    if (pid != 0) return pid;
+    default_signals();
+    close_inherited();
+    execv(argv[0], argv);
+    _exit(CHILD_EXIT_NO_PROGRAM);
+}
+
+void child_kill_pid(pid_t pid) {
+    LIST_FOR_EACH (at, following, &children) {
+        struct child *c = LIST_ENTRY(at, struct child, link);
+        if (c->pid == pid) kill(pid, SIGKILL);
+    }
+}
+
 bool child_lives(void) { return exclusive != NULL; }
 pid_t child_pid(void) { return exclusive ? exclusive->pid : 0; }
 const struct child_kind *child_kind(void) { return exclusive ? exclusive->job.kind : NULL; }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Forked children: processes that see a snapshot of the parent's memory, write it out and end.
+ * Forked children: processes that see a snapshot of the parent's memory, write it out and end; or
+ * that execute another program.
  *
  * At most one exclusive child lives at a time, whatever its kind. A kind that neither saves nor
  * lasts long is not exclusive: its children live beside all others (struct child_kind). A child
@@ -99,6 +100,19 @@ const struct child_kind *child_kind(void);
 /* Returns the progress of the exclusive child, from 0 to 1, by its last report; sets the number of
  * keys that it has processed, and of all its keys. */
 double child_progress(uint64_t *keys_done, uint64_t *keys_total);
+/* Forks a child of the kind, which is `beside`, and has it execute the program `argv[0]` (a path)
+ * in this process's environment and folder. The program inherits the descriptors 0 to 2 and no
+ * other, and every signal at its default. Returns the child's pid, or -1 as child_fork does. A
+ * program that cannot be executed ends with CHILD_EXIT_NO_PROGRAM. `ended` and `argument` are those
+ * of a job. */
+#define CHILD_EXIT_NO_PROGRAM 2 /* as 6.2's Sentinel */
+MUST_USE pid_t child_execute(const struct child_kind *kind, char *const *argv,
+                             void (*ended)(const struct child_end *end, void *argument),
+                             void *argument);
+/* Ends one child at once, by SIGKILL; its `ended` is called later. Does nothing if no child of this
+ * module has the pid. */
+void child_kill_pid(pid_t pid);
+
 /* Asks all children of the kind to end, by SIGUSR1, so that their end is no error. Does not wait;
  * each job's `ended` is called later. */
 void child_kill(const struct child_kind *kind);

@@ -203,7 +203,9 @@ bool file_replacement_commit(struct file_replacement *r) {
     return true;
 }
 
-bool file_replace(const char *path, struct slice text, unsigned new_mode) {
+/* Replaces the file, and sets `*folder_error` as a commit does. */
+static bool replace_file(const char *path, struct slice text, unsigned new_mode,
+                         int *folder_error) {
     struct buffer temporary;
     struct file_replacement r;
     struct stat old;
@@ -215,9 +217,25 @@ bool file_replace(const char *path, struct slice text, unsigned new_mode) {
     buffer_free(&temporary);
     errno = error;
     if (!done) return false;
-    if (file_write(r.fd, text, NULL) && fchmod(r.fd, mode) == 0) return file_replacement_commit(&r);
-    file_replacement_cancel(&r);
-    return false;
+    if (!file_write(r.fd, text, NULL) || fchmod(r.fd, mode) != 0) {
+        file_replacement_cancel(&r);
+        return false;
+    }
+    done = file_replacement_commit(&r);
+    *folder_error = r.folder_error;
+    return done;
+}
+
+bool file_replace(const char *path, struct slice text, unsigned mode) {
+    int folder_error;
+    return replace_file(path, text, mode, &folder_error);
+}
+
+bool file_replace_synced(const char *path, struct slice text, unsigned mode) {
+    int folder_error;
+    if (!replace_file(path, text, mode, &folder_error)) return false;
+    errno = folder_error;
+    return folder_error == 0;
 }
 
 void file_present_folder(char path[PATH_MAX]) {

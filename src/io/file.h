@@ -60,6 +60,10 @@ MUST_USE bool file_read(const char *path, size_t bytes_max, struct buffer *text)
  * left. */
 MUST_USE bool file_replace(const char *path, struct slice text, unsigned mode);
 
+/* Replaces the file as file_replace does, but returns false, errno set, also where the folder could
+ * not be synced: the new file is then in place, and a power cut may bring the old one back. */
+MUST_USE bool file_replace_synced(const char *path, struct slice text, unsigned mode);
+
 /* A file that is written under a name of its own and takes another's place when it is whole and
  * synced: whoever reads the path, and whoever comes back after a crash, finds the old file or the
  * new one whole. */

@@ -33,6 +33,7 @@ static size_t section_count, section_capacity, declared_count;
 static void (**resets)(void);
 static size_t reset_count, reset_capacity;
 static uint64_t generation;
+static bool sections_closed; /* there are the declared ones only */
 
 /* --- registration --- */
 
@@ -68,7 +69,10 @@ void metric_declare_section(const char *name, bool standard) {
     sections[declared_count++] = declared;
 }
 
+void metric_close_sections(void) { sections_closed = true; }
+
 static void row_insert(const struct metric_row *row) {
+    if (sections_closed && !section_find(slice_of(row->section))) return;
     struct metric_section *section = section_get(row->section);
     ASSERT(row->help && row->name && row->measure != METRIC_UNSTATED);
     ASSERT((row->measure == METRIC_FAMILIES) == (row->families != NULL));
@@ -135,6 +139,7 @@ void metric_forget_all(void) {
     sections = NULL;
     resets = NULL;
     section_count = section_capacity = declared_count = reset_count = reset_capacity = 0;
+    sections_closed = false;
 }
 
 /* --- reset --- */

@@ -129,6 +129,8 @@ void metric_print_value(const struct metric_row *row, struct buffer *out);
  * sections with `standard` are part of plain INFO; "all" and "everything" take the rest too. A
  * section that prints no field is still shown with its heading, as 6.2. */
 void metric_declare_section(const char *name, bool standard);
+/* From now on rows of sections that are not declared are passed over. */
+void metric_close_sections(void);
 /* INFO's text for "default", "all", "everything" or one section's name (case ignored); empty for
  * an unknown name. */
 void metric_print(struct slice section, struct buffer *out);

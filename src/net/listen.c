@@ -136,7 +136,7 @@ static void bind_print(const struct option_row *row, struct buffer *out) {
 static bool apply_tls_port(const struct option_row *row, char *reason, size_t reason_size);
 static bool apply_bind(const struct option_row *row, char *reason, size_t reason_size);
 
-/* The mode has the default: listen_register sets `fallback`. */
+/* The mode has the defaults of these two: listen_register sets `fallback`. */
 static struct option_row port_row = {.name = "port",
                                      .type = OPTION_TYPE_INT,
                                      .flags = OPTION_MUTABLE,
@@ -147,6 +147,11 @@ static struct option_row port_row = {.name = "port",
                                      .high = 65535,
                                      .apply = listen_apply_port,
                                      .help = "TCP port to listen on; 0: none."};
+
+static struct option_row protected_row =
+    OPTION_BOOL("protected-mode", &protected_mode, true, OPTION_MUTABLE, "network", 80,
+                "Refuse clients from other hosts as long as neither an address is bound nor a "
+                "password is set.");
 
 static const struct option_row option_rows[] = {
     {.name = "bind",
@@ -174,9 +179,6 @@ static const struct option_row option_rows[] = {
      .low = 0,
      .high = 0777,
      .help = "Permissions of the unix socket, in octal; 0 leaves what the umask gives."},
-    OPTION_BOOL("protected-mode", &protected_mode, true, OPTION_MUTABLE, "network", 80,
-                "Refuse clients from other hosts as long as neither an address is bound nor a "
-                "password is set."),
     {.name = "tls-port",
      .type = OPTION_TYPE_INT,
      .flags = OPTION_MUTABLE,
@@ -216,9 +218,11 @@ static const struct metric_row metric_rows[] = {
 
 static const struct listen_kind plain_clients, tls_clients;
 
-void listen_register(const char *default_port) {
+void listen_register(const char *default_port, bool protects) {
     port_row.fallback = default_port;
+    protected_row.fallback = protects ? "yes" : "no";
     option_register(&port_row, 1);
+    option_register(&protected_row, 1);
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
     kind_count = 0;

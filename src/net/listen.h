@@ -40,8 +40,8 @@ struct listen_kind {
 };
 
 /* Registers options and metrics. `default_port` is the default of the option port, as text, and is
- * borrowed for good. Called once, at start. */
-void listen_register(const char *default_port);
+ * borrowed for good; `protects` is the default of protected-mode. Called once, at start. */
+void listen_register(const char *default_port, bool protects);
 /* Adds a kind, before listen_open. There may be at most LISTEN_KINDS_MAX kinds (asserted). */
 void listen_add_kind(const struct listen_kind *kind);
 struct option_row;

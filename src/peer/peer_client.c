@@ -443,6 +443,10 @@ void peer_client_send_bytes(struct peer_client *c, struct slice bytes) {
     note_output(c, before, waited);
 }
 
+bool peer_client_local(const struct peer_client *c, struct socket_peer *local) {
+    return is_connected(c) && socket_local_of(peer_fd(c->peer), local);
+}
+
 uint32_t peer_client_asked(const struct peer_client *c) { return c->count; }
 size_t peer_client_unsent_bytes(const struct peer_client *c) { return unsent_bytes(c); }
 

@@ -40,6 +40,7 @@ struct connection;
 struct loop;
 struct peer_client;
 struct pollfd;
+struct socket_peer;
 
 enum peer_client_state {
     PEER_CLIENT_CLOSED,
@@ -145,6 +146,9 @@ void peer_client_send_bytes(struct peer_client *client, struct slice bytes);
 void peer_client_send(struct peer_client *client, const struct slice *words, size_t count);
 /* The number of unanswered requests. */
 uint32_t peer_client_asked(const struct peer_client *client);
+/* Fills in our end of the connection. Returns false if the client is neither connecting nor open.
+ */
+MUST_USE bool peer_client_local(const struct peer_client *client, struct socket_peer *local);
 /* Bytes of output that are not written yet. */
 size_t peer_client_unsent_bytes(const struct peer_client *client);
 

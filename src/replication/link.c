@@ -735,6 +735,8 @@ static const struct option_row option_rows[] = {
 
 static int database_of_history(void) { return link_may_continue() ? link_database() : -1; }
 
+const struct connection_transport *link_transport(void) { return tls_for(&tls); }
+
 void link_register(void) {
     tls_options_add_user(&tls);
     saved_history_set_followed(database_of_history);

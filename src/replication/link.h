@@ -26,6 +26,8 @@
 
 #include "base/attributes.h"
 
+struct connection_transport;
+
 enum link_state {
     LINK_NONE, /* a primary: no server is followed */
     LINK_WAITS,
@@ -38,6 +40,8 @@ enum link_state {
 
 /* Registers the options. Once, at start. */
 void link_register(void);
+/* The transport of connections to other servers, as tls-replication says; NULL = plain sockets. */
+const struct connection_transport *link_transport(void);
 
 /* Whether this server is a replica: it follows another server, connected or not. */
 bool link_is_replica(void);

@@ -262,6 +262,39 @@ static void test_withdrawn(void **state) {
     assert_ptr_equal(command_find(SLICE("guest.two")), &other[0]);
 }
 
+/* A mode takes the rows that it has a form of, in that form. */
+static void form_handler(struct call *call) {}
+
+#define FORMED(n, c)                                                                               \
+    {                                                                                              \
+        .name = (n), .handler = handler, .arity = 1, .flags = COMMAND_READONLY, .categories = (c), \
+        .help = "."                                                                                \
+    }
+static struct command family[] = {FORMED("form-a", 0), FORMED("form-b", ACL_STRING),
+                                  FORMED("form-c", 0)};
+
+static void test_forms(void **state) {
+    static const struct command_form forms[] = {
+        {"form-b", NULL, 7, COMMAND_FAST, ACL_CONNECTION},
+        {"form-c", form_handler, -2, COMMAND_ADMIN, 0},
+        {NULL, NULL, 0, 0, 0},
+    };
+    size_t before = command_count();
+    command_set_forms(forms);
+    command_register(family, 3);
+    command_set_forms(NULL);
+    assert_int_equal(command_count(), before + 2);
+    assert_null(command_find(SLICE("form-a")));
+    const struct command *b = command_find(SLICE("FORM-B")), *c = command_find(SLICE("form-c"));
+    assert_ptr_equal(b->handler, handler);
+    assert_int_equal(b->arity, 7);
+    assert_int_equal(b->flags, COMMAND_FAST);
+    assert_int_equal(b->categories, ACL_CONNECTION);
+    assert_ptr_equal(c->handler, form_handler);
+    assert_int_equal(c->arity, -2);
+    assert_ptr_equal(command_at(c->number), c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_find),
@@ -276,6 +309,7 @@ int main(void) {
         cmocka_unit_test(test_rename),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_withdrawn),
+        cmocka_unit_test(test_forms),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }

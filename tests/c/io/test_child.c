@@ -96,6 +96,30 @@ static int run_for_ever(void *unused) {
     return 1;
 }
 
+/* ---- Programs ---- */
+
+static void test_programs(void **state) {
+    char *good[] = {"/bin/sh", "-c", "exit 7", NULL};
+    char *missing[] = {"/nonexistent/program", NULL};
+    char *lasting[] = {"/bin/sh", "-c", "while :; do sleep 1; done", NULL};
+    pid_t pid = child_execute(&beside_kind, good, note_end, &ended);
+    assert_true(pid > 0);
+    assert_false(child_lives()); /* of the exclusive kinds none */
+    turn_until_ended(1);
+    assert_int_equal(ended.pid, pid);
+    assert_int_equal(ended.exit_code, 7);
+    assert_true(child_execute(&beside_kind, missing, note_end, &ended) > 0);
+    turn_until_ended(2);
+    assert_int_equal(ended.exit_code, CHILD_EXIT_NO_PROGRAM);
+    pid = child_execute(&beside_kind, lasting, note_end, &ended);
+    assert_true(pid > 0);
+    child_kill_pid(pid + 1); /* not ours */
+    child_kill_pid(pid);
+    turn_until_ended(3);
+    assert_int_equal(ended.signal, SIGKILL);
+    assert_false(ended.good);
+}
+
 /* ---- How they end ---- */
 
 static void test_ends_well(void **state) {
@@ -534,6 +558,7 @@ int main(void) {
         TEST(test_parent_that_is_gone),
         TEST(test_parent_that_is_gone_with_a_second_child),
         TEST(test_child_takes_no_lock_of_a_thread),
+        TEST(test_programs),
     };
     signal(SIGPIPE, SIG_IGN);
     child_register();

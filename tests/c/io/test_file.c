@@ -218,6 +218,25 @@ static void test_folder_that_cannot_be_synced(void **state) {
     assert_alone();
 }
 
+/* The new file is in place, and that it may not stay is said. */
+static void test_replacement_that_must_be_synced(void **state) {
+    assert_true(file_replace_synced(path, buffer_slice(&new_text), 0600));
+    assert_holds(&new_text);
+    faults_fail(FAULT_FSYNC, EIO, 1, 1, NULL);
+    assert_false(file_replace_synced(path, buffer_slice(&old_text), 0600));
+    assert_int_equal(errno, EIO);
+    assert_holds(&old_text);
+    faults_clear();
+    faults_fail(FAULT_FSYNC, EIO, 0, 1, NULL);
+    assert_false(file_replace_synced(path, buffer_slice(&new_text), 0600));
+    assert_holds(&old_text);
+    faults_clear();
+    faults_fail(FAULT_FSYNC, EIO, 1, 1, NULL);
+    assert_true(file_replace(path, buffer_slice(&new_text), 0600));
+    assert_holds(&new_text);
+    assert_alone();
+}
+
 static void test_remove(void **state) {
     char gone[120];
     snprintf(gone, sizeof(gone), "%s.gone", path);
@@ -273,6 +292,7 @@ int main(void) {
         TEST(test_write_that_fails),
         TEST(test_interrupted_syncs),
         TEST(test_folder_that_cannot_be_synced),
+        TEST(test_replacement_that_must_be_synced),
         TEST(test_remove),
         TEST(test_names),
     };

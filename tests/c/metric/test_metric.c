@@ -170,6 +170,26 @@ static void test_undeclared(void **state) {
                 "# Modules\r\n\r\n" STATS "\r\n" KEYSPACE "\r\n# Extra\r\nmore:1.50\r\n");
 }
 
+/* A mode with closed sections passes over rows of others. */
+static void test_closed_sections(void **state) {
+    static const struct metric_row others[] = {{.section = "Foreign",
+                                                .name = "more",
+                                                .measure = METRIC_GAUGE,
+                                                .type = METRIC_FUNCTION,
+                                                .print = print_detail,
+                                                .help = "More."},
+                                               {.section = "Modules",
+                                                .name = "of",
+                                                .measure = METRIC_GAUGE,
+                                                .type = METRIC_FUNCTION,
+                                                .print = print_detail,
+                                                .help = "Of."}};
+    metric_close_sections();
+    metric_register(others, 2);
+    assert_info("foreign", "");
+    assert_info("modules", "# Modules\r\nof:1.50\r\n");
+}
+
 /* What is refused takes no row; the row that prints is the one that the function gets. */
 static void print_context(const struct metric_row *row, struct buffer *out) {
     buffer_append_c_string(out, row->context);
@@ -264,6 +284,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_one, setup, teardown),
         cmocka_unit_test_setup_teardown(test_present, setup, teardown),
         cmocka_unit_test_setup_teardown(test_undeclared, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_closed_sections, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unregistered, setup, teardown),
         cmocka_unit_test_setup_teardown(test_reset, setup, teardown),

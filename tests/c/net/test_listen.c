@@ -68,7 +68,7 @@ static int free_port(void) {
 
 static int begin_all(void **state) {
     if (peers_open(&executor)) return -1;
-    listen_register("6379");
+    listen_register("6379", true);
     listen_add_kind(&kind_of_others);
     option_set_text("maxclients", "100");
     char port[16];

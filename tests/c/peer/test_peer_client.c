@@ -218,6 +218,22 @@ static void test_answers_in_order(void **state) {
 }
 
 /* Requests may be asked before the connection is there. */
+/* Our end of the connection is what the other side sees, as long as there is a connection. */
+static void test_local_address(void **state) {
+    struct socket_peer local, seen;
+    create(false, true, 0);
+    assert_false(peer_client_local(client, &local));
+    int fd = open_it();
+    assert_true(peer_client_local(client, &local));
+    assert_true(socket_peer_of(fd, &seen));
+    assert_string_equal(local.address, seen.address);
+    assert_int_equal(local.port, seen.port);
+    peer_client_close(client);
+    assert_false(peer_client_local(client, &local));
+    close(fd);
+    destroy();
+}
+
 static void test_asked_while_connecting(void **state) {
     create(false, false, 0);
     assert_false(
@@ -910,6 +926,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
         TEST(test_answers_in_order),
+        TEST(test_local_address),
         TEST(test_asked_while_connecting),
         TEST(test_nothing_is_answered_unasked),
         TEST(test_nothing_is_answered_behind_the_end),

@@ -23,7 +23,7 @@ FUZZ_CC ?= clang
 # A program is its name and the file that has its main().
 PROGRAMS := redis-server redis-cli redis-benchmark redis-lab
 # Links to redis-server: the path it is called by chooses its mode (src/server/modes.c).
-NAMES := redis-check-rdb redis-check-aof
+NAMES := redis-check-rdb redis-check-aof redis-sentinel
 main_redis-server := src/server/main.c
 main_redis-cli := src/cli/cli.c
 main_redis-lab := src/lab/lab.c

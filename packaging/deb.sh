@@ -56,9 +56,9 @@ Architecture: $architecture
 Maintainer: Evenkeel
 Installed-Size: $(du -sk "$tree" | cut -f1)
 Depends: adduser, $needed
-Conflicts: redis-server, redis-tools, redis-sentinel, valkey-server, valkey-tools
-Replaces: redis-server, redis-tools
-Provides: redis-server, redis-tools
+Conflicts: redis-server, redis-tools, redis-sentinel, valkey-server, valkey-sentinel, valkey-tools
+Replaces: redis-server, redis-tools, redis-sentinel
+Provides: redis-server, redis-tools, redis-sentinel
 Section: database
 Priority: optional
 Description: in-memory data store that speaks Redis 6.2
@@ -66,7 +66,8 @@ Description: in-memory data store that speaks Redis 6.2
  replies and configuration, snapshots and append-only files, replication.
  Expiry, eviction and growth go on in small bounded steps.
 END
-printf '/etc/evenkeel/redis.conf\n/etc/init.d/evenkeel\n' >"$tree/DEBIAN/conffiles"
+printf '%s\n' /etc/evenkeel/redis.conf /etc/evenkeel/sentinel.conf /etc/init.d/evenkeel \
+    >"$tree/DEBIAN/conffiles"
 install -m 755 "$here/postinst" "$here/prerm" "$here/postrm" "$tree/DEBIAN"
 
 mkdir -p "$target"

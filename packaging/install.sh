@@ -38,7 +38,7 @@ for program in redis-server redis-cli redis-benchmark redis-lab; do
     [ -f "$programs/$program" ] || continue
     install -m 755 "$programs/$program" "$to$prefix/bin"
 done
-for name in redis-check-rdb redis-check-aof; do
+for name in redis-check-rdb redis-check-aof redis-sentinel; do
     ln -sf redis-server "$to$prefix/bin/$name"
 done
 
@@ -47,6 +47,9 @@ all_to "$to$prefix/share/evenkeel/profiles" "$root"/profiles/*.conf
 all_to "$to$prefix/share/man/man1" "$root"/docs/man/*.1
 all_to "$to$prefix/share/bash-completion/completions" "$root"/docs/completion/*
 filled evenkeel.service.in "$to$prefix/lib/systemd/system/evenkeel.service" 644
+filled evenkeel-sentinel.service.in "$to$prefix/lib/systemd/system/evenkeel-sentinel.service" 644
 filled evenkeel.init.in "$to$sysconfdir/init.d/evenkeel" 755
 [ -e "$to$sysconfdir/evenkeel/redis.conf" ] ||
     filled redis.conf.in "$to$sysconfdir/evenkeel/redis.conf" 640
+[ -e "$to$sysconfdir/evenkeel/sentinel.conf" ] ||
+    filled sentinel.conf.in "$to$sysconfdir/evenkeel/sentinel.conf" 640

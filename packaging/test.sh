@@ -92,15 +92,18 @@ check 'it installs, with what it depends on' \
 for program in redis-server redis-cli redis-benchmark; do
     check "$program is there" "$program --version"
 done
-check 'the checkers are there' \
-    'test -x /usr/bin/redis-check-rdb && test -x /usr/bin/redis-check-aof'
+check 'the checkers and the Sentinel are there' \
+    'test -x /usr/bin/redis-check-rdb && test -x /usr/bin/redis-check-aof &&
+    test -x /usr/bin/redis-sentinel'
 check 'each library is found' \
     '! ldd /usr/bin/redis-server /usr/bin/redis-cli /usr/bin/redis-benchmark | grep "not found"'
-check 'the unit is there' 'test -f /lib/systemd/system/evenkeel.service'
+check 'the units are there' 'test -f /lib/systemd/system/evenkeel.service &&
+    test -f /lib/systemd/system/evenkeel-sentinel.service'
 check 'its user owns the folders' \
     'test "$(stat -c %U:%a /var/lib/evenkeel /var/log/evenkeel | sort -u)" = evenkeel:750'
 check 'nobody else reads the configuration' \
-    'test "$(stat -c %U:%a /etc/evenkeel/redis.conf)" = evenkeel:640'
+    'test "$(stat -c %U:%a /etc/evenkeel/redis.conf /etc/evenkeel/sentinel.conf | sort -u)" = \
+    evenkeel:640'
 # A port that nobody else on this machine has: a chroot has no network of its own.
 check 'it gets a port of its own' "sed -i 's/^port .*/port $port/' /etc/evenkeel/redis.conf"
 

@@ -97,30 +97,41 @@ static bool read_old(const char *path, struct buffer *text) {
     return file_read(path, OPTION_FILE_BYTES_MAX, text) || errno == ENOENT;
 }
 
-bool config_rewrite(bool force_all, char *reason, size_t reason_size) {
+/* Rewrites the file, which `replace` puts in the old one's place. False with errno set. */
+static bool rewrite_file(bool force_all,
+                         bool (*replace)(const char *path, struct slice text, unsigned mode)) {
     const char *path = startup_config_file();
-    if (!*path) {
-        snprintf(reason, reason_size, "The server is running without a config file");
-        return false;
-    }
     struct buffer old, new;
     buffer_init(&old, MEMORY_OTHER);
     buffer_init(&new, MEMORY_OTHER);
     bool done = read_old(path, &old);
     if (done) {
         option_rewrite_text(buffer_slice(&old), force_all, &new);
-        done = file_replace(path, buffer_slice(&new), FILE_MODE);
+        done = replace(path, buffer_slice(&new), FILE_MODE);
     }
+    int error = errno;
+    buffer_free(&old);
+    buffer_free(&new);
+    errno = error;
+    return done;
+}
+
+bool config_rewrite(bool force_all, char *reason, size_t reason_size) {
+    if (!*startup_config_file()) {
+        snprintf(reason, reason_size, "The server is running without a config file");
+        return false;
+    }
+    bool done = rewrite_file(force_all, file_replace);
     if (done) {
         log_warning("CONFIG REWRITE executed with success.");
     } else {
         log_warning("CONFIG REWRITE failed: %s", strerror(errno));
         snprintf(reason, reason_size, "Rewriting config file: %s", strerror(errno));
     }
-    buffer_free(&old);
-    buffer_free(&new);
     return done;
 }
+
+bool config_record(void) { return rewrite_file(false, file_replace_synced); }
 
 /* ---- the command ---- */
 

@@ -71,6 +71,7 @@ static unsigned rate_index;
 static struct rate commands = {.read = call_count};
 static struct rate input = {.read = batch_bytes_read};
 static struct rate output = {.read = reply_bytes_written};
+static const struct cron_parts *parts;
 static struct rate *const rates[] = {&commands, &input, &output};
 
 /* ---- rates ---- */
@@ -152,12 +153,8 @@ static void adapt_hz(void) {
 
 void cron_pause(bool pause) { paused = pause; }
 
-static int64_t cron_run(struct loop_timer *t) {
-    watchdog_reset();
-    if (paused) return period_msec();
-    adapt_hz();
-    client_cron();
-    expire_cron(hz);
+static void cron_data(int64_t hz_now) {
+    expire_cron(hz_now);
     keyspace_maintain(MAINTAIN_STEPS_RUN);
     snapshot_cron();
     migrate_cron();
@@ -165,6 +162,16 @@ static int64_t cron_run(struct loop_timer *t) {
     link_cron();
     own_keys_cron();
     primary_cron();
+}
+
+const struct cron_parts cron_of_data = {.data = cron_data};
+
+static int64_t cron_run(struct loop_timer *t) {
+    watchdog_reset();
+    if (paused) return period_msec();
+    adapt_hz();
+    client_cron();
+    if (parts->data) parts->data(hz);
     sample_rates();
     return period_msec();
 }
@@ -217,13 +224,17 @@ static const struct option_row option_rows[] = {
                 "Raise hz while there are many clients."),
 };
 
+static void print_hz(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%lld", (long long)(parts && parts->hz_shown ? parts->hz_shown() : hz));
+}
+
 static const struct metric_row metric_rows[] = {
     {.section = "Server",
      .place = 190,
      .name = "hz",
      .measure = METRIC_GAUGE,
-     .type = METRIC_INT64,
-     .variable = &hz,
+     .type = METRIC_FUNCTION,
+     .print = print_hz,
      .help = "How often a second the cron runs now."},
     {.section = "Server",
      .place = 200,
@@ -265,7 +276,8 @@ void cron_register(void) {
     set_hz(configured_hz);
 }
 
-void cron_open(struct loop *loop) {
+void cron_open(struct loop *loop, const struct cron_parts *new_parts) {
+    parts = new_parts;
     timer.callback = cron_run;
     tables.loop = loop;
     tables.timer.callback = wake_for_tables;

@@ -13,8 +13,14 @@ struct child_observer;
 struct loop;
 
 void cron_register(void); /* hz, dynamic-hz; instantaneous_*, hz, configured_hz */
-/* Starts the timer. */
-void cron_open(struct loop *loop);
+/* What the cron of a mode has besides clients and rates. A NULL member is not called. */
+struct cron_parts {
+    void (*data)(int64_t hz);  /* a run's work on the data; `hz` is how many runs a second has */
+    int64_t (*hz_shown)(void); /* what INFO shows as hz; NULL: the cron's own rate */
+};
+extern const struct cron_parts cron_of_data; /* those of a server */
+/* Starts the timer. `parts` is borrowed for as long as the process lives. */
+void cron_open(struct loop *loop, const struct cron_parts *parts);
 /* DEBUG PAUSE-CRON: while paused, the cron runs but does nothing except resetting the watchdog. */
 void cron_pause(bool pause);
 /* Called in a turn within a command or a load: samples figures. It changes no key, table or client,

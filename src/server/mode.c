@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/panic.h"
+#include "command/command.h"
 #include "metric/metric.h"
+#include "option/option.h"
 
 static const struct mode *current;
 
@@ -42,6 +44,9 @@ void mode_register(const struct mode *mode) {
     current = mode;
     for (const struct mode_section *s = mode->sections; s && s->name; s++)
         metric_declare_section(s->name, s->standard);
+    if (!mode->has_other_sections) metric_close_sections();
+    command_set_forms(mode->commands);
+    if (mode->scope) option_set_scope(mode->scope);
     for (void (*const *add)(void) = mode->registrations; *add; add++) (*add)();
 }
 

@@ -12,7 +12,14 @@
 
 #include "base/attributes.h"
 
+struct command_form;
 struct loop;
+struct manual;
+struct option_scope;
+struct startup_word;
+
+/* What a shutdown is asked to do with the data. */
+enum mode_saving { MODE_SAVE_AS_CONFIGURED, MODE_SAVE_ALWAYS, MODE_SAVE_NEVER };
 
 /* A section of INFO. */
 struct mode_section {
@@ -33,15 +40,29 @@ struct mode {
     const char *product; /* shown in the log's last line */
     const char *title;   /* {server-mode} in process titles; "" = nothing */
     const char *port;    /* the default of the option port */
-    char log_role;       /* the role letter in the log's lines, after the configuration is loaded */
+    bool is_protected;   /* the default of the option protected-mode */
+    /* The role letters in the log's lines: until the configuration is loaded, and then. */
+    char log_role_at_start, log_role;
     const struct mode_section *sections; /* of INFO, in its order; ended by a NULL name */
+    bool has_other_sections;             /* sections that rows add are shown, too */
+    const struct command_form *commands; /* the commands that it has; NULL = all, as they are */
+    const struct manual *manual;
+    const struct startup_word *words; /* of its command line; ended by a NULL name */
+    const struct option_scope *scope; /* which options concern it */
 
     /* What the mode has. Arrays end with NULL, and their order counts. */
     void (*const *registrations)(void);         /* options, metrics, commands; they open nothing */
     bool (*const *openings)(struct loop *loop); /* false after a message in the log */
-    bool (*load)(void);   /* loads the data at start; false after a message in the log */
-    void (*loaded)(void); /* called when the data is loaded, before the first turn of the loop */
     int (*run)(const struct mode *mode, int argc, char **argv); /* returns the exit status */
+
+    /* The life of a mode that serves clients, in this order. A NULL member is not called. */
+    bool (*configured)(void); /* when the options are set; false after a message in the log */
+    void (*listening)(void);  /* when clients can connect */
+    bool (*load)(void);       /* loads what there is; false after a message in the log */
+    void (*loaded)(void);     /* before the first turn of the loop */
+    /* A shutdown was asked for. False after a message in the log: the process goes on. */
+    bool (*stop)(enum mode_saving saving);
+    void (*finish)(void); /* after the last turn; clients still have their connections */
 };
 
 /* Returns the first of `modes` (ended by NULL) that fits the command line. One of them must fit. */

@@ -13,9 +13,11 @@
 #include "aof/check_aof.h"
 #include "base/manual.h"
 #include "base/string.h"
+#include "option/option.h"
 #include "rdb/check_rdb.h"
 #include "rdb/rdb_save.h"
 #include "server/mode.h"
+#include "server/sentinel.h"
 #include "server/serve.h"
 #include "server/startup.h"
 #include "server/wiring.h"
@@ -123,25 +125,6 @@ static const struct mode mode_check_aof = {.program = "redis-check-aof",
                                            .registrations = checker_registrations,
                                            .run = run_check_aof};
 
-/* ---- Sentinel ---- */
-
-static int refuse_sentinel(const struct mode *mode, int argc, char **argv) {
-    int status;
-    if (startup_print_and_leave(argc, argv, &status)) return status;
-    fputs("Sentinel is not built yet.\n", stderr);
-    return 1;
-}
-
-static const struct mode mode_sentinel = {.program = "redis-sentinel",
-                                          .option = "--sentinel",
-                                          .name = "sentinel",
-                                          .product = "Sentinel",
-                                          .title = "[sentinel]",
-                                          .port = "26379",
-                                          .log_role = 'X',
-                                          .registrations = wiring_registrations,
-                                          .run = refuse_sentinel};
-
 /* ---- the server ---- */
 
 /* Plain INFO shows all but Commandstats, as 6.2, and Latencystats, a section that 6.2 does not
@@ -152,17 +135,60 @@ static const struct mode_section sections[] = {
     {"Commandstats", false}, {"Errorstats", true},  {"Cluster", true}, {"Keyspace", true},
     {"Latencystats", false}, {NULL, false}};
 
+static const char *const server_examples[] = {
+    "redis-server --port 7000 --maxclients 500",
+    "redis-server /etc/redis/redis.conf --loglevel verbose", "echo 'port 7000' | redis-server -",
+    NULL};
+
+static const struct manual server_manual = {
+    .program = "redis-server",
+    .summary =
+        "Keeps data in memory and serves it by the protocol of Redis 6.2. The configuration is "
+        "read from a file, from standard input and from the command line, in this order; the last "
+        "value of an option counts.",
+    .synopsis = "[file] [--option word ...] ... [-]",
+    .maker = "redis-server --describe-man",
+    .examples = server_examples};
+
+static const struct option_scope server_scope = {
+    .example_head =
+        "# Configuration of Evenkeel. Every option stands here at its default: to change\n"
+        "# one, take the # away and write the value. redis-server redis.conf starts with it.\n"
+        "#\n"
+        "# A line is a name and its words. Words with blanks go in \"double quotes\", in\n"
+        "# which \\n, \\\", \\\\ and \\xFF have their usual meaning. Bytes may be written as "
+        "100kb,\n"
+        "# 64mb or 2gb (powers of 1024) and 100k, 64m or 2g (powers of 1000). Of an option\n"
+        "# given twice the last counts. The command line comes after the file:\n"
+        "# redis-server redis.conf --port 7000\n"
+        "#\n"
+        "# Made by: redis-server --describe-config-example\n\n",
+    .reference_head =
+        "# Options\n\n"
+        "Made by `redis-server --describe-options`. `CONFIG SET` changes those marked yes while\n"
+        "the server runs; bytes may be written with kb, mb and gb.\n"};
+
+/* 6.2 marks lines with C before the configuration counts. */
 const struct mode mode_server = {.name = "standalone",
                                  .product = "Redis",
                                  .title = "",
                                  .port = "6379",
+                                 .is_protected = true,
+                                 .log_role_at_start = 'C',
                                  .log_role = 'M',
                                  .sections = sections,
+                                 .has_other_sections = true,
+                                 .manual = &server_manual,
+                                 .words = startup_server_words,
+                                 .scope = &server_scope,
                                  .registrations = wiring_registrations,
                                  .openings = wiring_openings,
+                                 .run = serve,
+                                 .listening = startup_announce_loading,
                                  .load = serve_load,
-                                 .loaded = serve_begin_link,
-                                 .run = serve};
+                                 .loaded = serve_loaded,
+                                 .stop = serve_stop,
+                                 .finish = serve_finish};
 
 const struct mode *const mode_table[] = {&mode_check_rdb, &mode_check_aof, &mode_sentinel,
                                          &mode_server, NULL};

@@ -13,7 +13,6 @@
 #include "server/shutdown.h"
 #include "scrape/scrape.h"
 
-#include "aof/aof.h"
 #include "base/log.h"
 #include "command/arguments.h"
 #include "command/call.h"
@@ -23,7 +22,6 @@
 #include "exec/effects.h"
 #include "exec/gate_rows.h"
 #include "io/background.h"
-#include "io/child.h"
 #include "io/loop.h"
 #include "io/signals.h"
 #include "net/client.h"
@@ -31,11 +29,7 @@
 #include "net/reply.h"
 #include "process/supervise.h"
 #include "rdb/loading.h"
-#include "replication/full_sync.h"
-#include "replication/primary.h"
-#include "replication/receive.h"
 #include "save/snapshot.h"
-#include "script/debugger.h"
 #include "server/mode.h"
 #include "server/startup.h"
 #include "store/keyspace.h"
@@ -44,25 +38,13 @@
 static struct loop *loop;
 static bool stopping;
 
-enum saving { SAVE_AS_CONFIGURED, SAVE_ALWAYS, SAVE_NEVER };
-
-/* Begins the shutdown. False where the data set could not be saved as asked: the server goes on. */
-static bool shutdown_stop(enum saving saving) {
+/* Begins the shutdown. False where the mode could not put its data away as asked: the process goes
+ * on. */
+static bool shutdown_stop(enum mode_saving saving) {
+    const struct mode *mode = mode_current();
     if (stopping) return true;
-    /* The databases hold only a part of the file's data. */
-    if (loading_is_under_way()) saving = SAVE_NEVER;
     log_warning("User requested shutdown...");
-    full_sync_stop(); /* nobody reads its pipe any more, so its writer would wait for ever */
-    snapshot_end_child();
-    if (!aof_end(saving == SAVE_NEVER)) return false;
-    if (saving == SAVE_ALWAYS || (saving == SAVE_AS_CONFIGURED && snapshot_wanted_at_end())) {
-        log_notice("Saving the final RDB snapshot before exiting.");
-        if (!snapshot_save()) {
-            log_warning("Error trying to save the DB, can't exit.");
-            return false;
-        }
-    }
-    primary_say_last();
+    if (mode->stop && !mode->stop(saving)) return false;
     stopping = true;
     gate_set(&gate_closing, true);
     effects_stop();
@@ -70,7 +52,7 @@ static bool shutdown_stop(enum saving saving) {
     return true;
 }
 
-void shutdown_begin(void) { (void)shutdown_stop(SAVE_NEVER); }
+void shutdown_begin(void) { (void)shutdown_stop(MODE_SAVE_NEVER); }
 
 void shutdown_on_signal(int sig, int earlier) {
     if (sig == SIGINT && earlier) {
@@ -88,7 +70,7 @@ void shutdown_on_signal(int sig, int earlier) {
 }
 
 void shutdown_look_for_signal(void) {
-    if (!signals_shutdown_requested() || shutdown_stop(SAVE_AS_CONFIGURED)) return;
+    if (!signals_shutdown_requested() || shutdown_stop(MODE_SAVE_AS_CONFIGURED)) return;
     /* The server goes on with its data: the operator may mend the cause and send another signal. */
     signals_shutdown_clear();
     log_warning(
@@ -116,19 +98,17 @@ static void free_keys_for_sanitizer(void) {
 }
 
 void shutdown_finish(void) {
+    const struct mode *mode = mode_current();
     bool has_socket = *listen_unix_path();
     supervise_stopping();
-    child_kill_and_wait(&debugger_child);
     startup_remove_pidfile(true);
     if (has_socket) log_notice("Removing the unix socket file.");
     listen_close();
-    (void)aof_end(true); /* writes the last turn's changes, for which replies wait */
-    full_sync_stop();    /* a copy may have begun in the last turn */
-    receive_stop();      /* half a copy is useless, and as large as the data */
+    if (mode->finish) mode->finish();
     client_close_all();
     scrape_close();
     free_keys_for_sanitizer();
-    log_warning("%s is now ready to exit, bye bye...", mode_current()->product);
+    log_warning("%s is now ready to exit, bye bye...", mode->product);
 }
 
 static void command_shutdown(struct call *call) {
@@ -136,7 +116,9 @@ static void command_shutdown(struct call *call) {
     bool no_save = call->argc == 2 && argument_is(call, 1, "nosave");
     if (call->argc > 1 && !save && !no_save) {
         reply_syntax_error(call->client);
-    } else if (shutdown_stop(save ? SAVE_ALWAYS : no_save ? SAVE_NEVER : SAVE_AS_CONFIGURED)) {
+    } else if (shutdown_stop(save      ? MODE_SAVE_ALWAYS
+                             : no_save ? MODE_SAVE_NEVER
+                                       : MODE_SAVE_AS_CONFIGURED)) {
         listen_close(); /* so that a client that sees its connection end cannot connect again */
         client_close_later(call->client);
     } else {

@@ -254,7 +254,7 @@ static const struct option_row option_rows[] = {
 
 void startup_register(void) {
     started_nsec = clock_monotonic_nsec();
-    log_set_role('C'); /* as 6.2 marks lines before the configuration counts */
+    log_set_role(mode_current()->log_role_at_start);
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
 }
 
@@ -266,67 +266,67 @@ static void print_version(void) {
            EVENKEEL_VERSION);
 }
 
-static void write_manual(struct buffer *out);
+static void write_manual(struct buffer *out) {
+    const struct mode *mode = mode_current();
+    manual_begin(out, mode->manual);
+    manual_heading(out, "Command line");
+    for (const struct startup_word *w = mode->words; w->word.name; w++) manual_word(out, &w->word);
+    manual_heading(out, "Configuration");
+    option_write_manual(out);
+    manual_end(out, mode->manual);
+}
 
-/* The command line, for --help and the manual page. A word with `write` is answered by the text
- * that the function appends. */
-static const struct usage_row {
-    struct manual_word word;
-    void (*write)(struct buffer *out);
-} usage_rows[] = {
-    {{"file", NULL, NULL, "configuration; redis.conf in the source tree shows all"}, NULL},
-    {{"-", NULL, NULL, "read configuration from standard input, too"}, NULL},
-    {{"--option", NULL, "word ...", "any option of the configuration; counts more than the file"},
-     NULL},
-    {{"-v", "--version", NULL, "print the version"}, NULL},
-    {{"-h", "--help", NULL, "print this"}, NULL},
+/* The words that the command lines of all modes have. */
+#define WORDS_OF_CONFIGURATION(file_help)                                           \
+    {{"file", NULL, NULL, file_help}, NULL},                                        \
+        {{"-", NULL, NULL, "read configuration from standard input, too"}, NULL}, { \
+        {"--option", NULL, "word ...",                                              \
+         "any option of the configuration; counts more than the file"},             \
+            NULL                                                                    \
+    }
+#define WORDS_OF_PRINTING                                     \
+    {{"-v", "--version", NULL, "print the version"}, NULL}, { \
+        {"-h", "--help", NULL, "print this"}, NULL            \
+    }
+#define WORDS_OF_DOCUMENTS                                                                       \
+    {{"--describe-config-example", NULL, NULL, "print a configuration file with every default"}, \
+     option_write_example},                                                                      \
+        {{"--describe-options", NULL, NULL, "print the reference of options, in Markdown"},      \
+         option_write_reference},                                                                \
+        {{"--describe-metrics", NULL, NULL, "print the reference of INFO fields"},               \
+         metric_write_reference},                                                                \
+        {{"--describe-scrape", NULL, NULL, "print the reference of scraped metrics"},            \
+         exposition_write_reference},                                                            \
+        {{"--describe-commands", NULL, NULL, "print the reference of commands"},                 \
+         describe_commands},                                                                     \
+    {                                                                                            \
+        {"--describe-man", NULL, NULL, "print the manual page"}, write_manual                    \
+    }
+
+const struct startup_word startup_server_words[] = {
+    WORDS_OF_CONFIGURATION("configuration; redis.conf in the source tree shows all"),
+    WORDS_OF_PRINTING,
+    {{"--sentinel", NULL, NULL, "watch servers, as redis-sentinel does"}, NULL},
     {{"--check-rdb", NULL, "file", "tell whether a snapshot is sound, as redis-check-rdb does"},
      NULL},
     {{"--check-aof", NULL, "[--fix] file",
       "tell whether an append only file is sound, as redis-check-aof does"},
      NULL},
     {{"--test-memory", NULL, "megabytes", "test so much of this machine's memory"}, NULL},
-    {{"--describe-config-example", NULL, NULL, "print a configuration file with every default"},
-     option_write_example},
-    {{"--describe-options", NULL, NULL, "print the reference of options, in Markdown"},
-     option_write_reference},
-    {{"--describe-metrics", NULL, NULL, "print the reference of INFO fields"},
-     metric_write_reference},
-    {{"--describe-scrape", NULL, NULL, "print the reference of scraped metrics"},
-     exposition_write_reference},
-    {{"--describe-commands", NULL, NULL, "print the reference of commands"}, describe_commands},
-    {{"--describe-man", NULL, NULL, "print the manual page"}, write_manual},
-};
-#define USAGE_ROWS (sizeof(usage_rows) / sizeof(usage_rows[0]))
+    WORDS_OF_DOCUMENTS,
+    {{NULL, NULL, NULL, NULL}, NULL}};
 
-static const char *const usage_examples[] = {
-    "redis-server --port 7000 --maxclients 500",
-    "redis-server /etc/redis/redis.conf --loglevel verbose", "echo 'port 7000' | redis-server -",
-    NULL};
-
-static const struct manual usage_manual = {
-    .program = "redis-server",
-    .summary =
-        "Keeps data in memory and serves it by the protocol of Redis 6.2. The configuration is "
-        "read from a file, from standard input and from the command line, in this order; the last "
-        "value of an option counts.",
-    .synopsis = "[file] [--option word ...] ... [-]",
-    .maker = "redis-server --describe-man",
-    .examples = usage_examples};
-
-static void write_manual(struct buffer *out) {
-    manual_begin(out, &usage_manual);
-    manual_heading(out, "Command line");
-    for (size_t i = 0; i < USAGE_ROWS; i++) manual_word(out, &usage_rows[i].word);
-    manual_heading(out, "Configuration");
-    option_write_manual(out);
-    manual_end(out, &usage_manual);
-}
+const struct startup_word startup_sentinel_words[] = {
+    WORDS_OF_CONFIGURATION("configuration, which must be writable; sentinel.conf shows it"),
+    WORDS_OF_PRINTING,
+    WORDS_OF_DOCUMENTS,
+    {{NULL, NULL, NULL, NULL}, NULL}};
 
 static void startup_print_usage(FILE *out) {
-    fprintf(out, "Usage: %s %s\n\n", usage_manual.program, usage_manual.synopsis);
-    for (size_t i = 0; i < USAGE_ROWS; i++) {
-        const struct manual_word *word = &usage_rows[i].word;
+    const struct manual *manual = mode_current()->manual;
+    fprintf(out, "Usage: %s %s\n\n", manual->program, manual->synopsis);
+    for (const struct startup_word *w = mode_current()->words; w->word.name; w++) {
+        const struct manual_word *word = &w->word;
         char names[64];
         snprintf(names, sizeof(names), "%s%s%s%s%s", word->name, word->other ? ", " : "",
                  word->other ? word->other : "", word->argument ? " " : "",
@@ -334,12 +334,11 @@ static void startup_print_usage(FILE *out) {
         fprintf(out, "  %-28s%s\n", names, word->help);
     }
     fputs("\nFor example:\n", out);
-    for (const char *const *line = usage_examples; *line; line++) fprintf(out, "  %s\n", *line);
+    for (const char *const *line = manual->examples; *line; line++) fprintf(out, "  %s\n", *line);
 }
 
 static bool print_description(const char *option) {
-    for (size_t i = 0; i < USAGE_ROWS; i++) {
-        const struct usage_row *row = &usage_rows[i];
+    for (const struct startup_word *row = mode_current()->words; row->word.name; row++) {
         if (!row->write || strcmp(option, row->word.name) != 0) continue;
         struct buffer text;
         buffer_init(&text, MEMORY_OTHER);
@@ -442,7 +441,8 @@ bool startup_configure(int argc, char **argv) {
     }
     bool loaded = (!config_file || option_load_file(config_file, &error)) &&
                   (!from_stdin || load_standard_input(&error)) &&
-                  (first >= last || load_command_line(last - first, argv + first, &error));
+                  (first >= last || load_command_line(last - first, argv + first, &error)) &&
+                  option_load_deferred(&error);
     if (!loaded) report_fault(&error);
     buffer_free(&error);
     return loaded;
@@ -542,9 +542,12 @@ void startup_announce(void) {
         show_the_logo();
     else
         log_notice("Running mode=%s, port=%d.", mode_current()->name, port_shown());
+    affinity_apply(&affinity_server);
+}
+
+void startup_announce_loading(void) {
     log_warning("Server initialized");
     host_announce_warnings(listen_backlog());
-    affinity_apply(&affinity_server);
 }
 
 static bool starts_with(const char *text, const char *start) {
@@ -576,5 +579,4 @@ void startup_announce_ready(void) {
     if (port_shown()) log_notice("Ready to accept connections");
     if (*listen_unix_path())
         log_notice("The server is now ready to accept connections at %s", listen_unix_path());
-    supervise_ready();
 }

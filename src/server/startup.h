@@ -6,7 +6,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct loop;
+#include "base/manual.h"
+
+struct buffer;
+
+/* A word of the command line, for --help and the manual page. One with `write` is answered by the
+ * text that the function appends. */
+struct startup_word {
+    struct manual_word word;
+    void (*write)(struct buffer *out);
+};
+/* Those of a server and of a Sentinel; ended by a NULL name. */
+extern const struct startup_word startup_server_words[];
+extern const struct startup_word startup_sentinel_words[];
 
 void startup_register(void); /* daemonize, pidfile, dir, logfile ... */
 
@@ -19,10 +31,12 @@ bool startup_configure(int argc, char **argv);
 /* Becomes a daemon if `daemonize` says so, and logs that the server starts. Must be called before
  * any thread or loop exists. False after a message. */
 bool startup_begin(int argc);
-/* startup_announce is called when all is open and clients can connect: it writes the pid file and
- * the logo. startup_announce_ready is called when the data is loaded: it logs "Ready to accept
- * connections". */
+/* Called when all is open and clients can connect: writes the pid file, and the logo or the line
+ * that names mode and port. */
 void startup_announce(void);
+/* Called by a server before it loads its data: logs what of this host's settings is bad for it. */
+void startup_announce_loading(void);
+/* Called by a server when the data is loaded: logs "Ready to accept connections". */
 void startup_announce_ready(void);
 /* Removes the pid file that this process wrote, if any; with `says` it logs a line. */
 void startup_remove_pidfile(bool says);

@@ -172,24 +172,24 @@
 #include "store/slot_drop.h"
 #include "value/types.h"
 
-static void register_listeners(void) { listen_register(mode_current()->port); }
-static void register_title(void) { title_register(process_title_variables); }
-static void register_watchdog(void) { watchdog_register(process_describe_running); }
+void wiring_register_process(void) {
+    listen_register(mode_current()->port, mode_current()->is_protected);
+    loop_register();
+    startup_register();
+    title_register(process_title_variables);
+    host_register();
+    supervise_register();
+    oom_score_register();
+    affinity_register();
+    child_register();
+    cron_register();
+    watchdog_register(process_describe_running);
+    crash_register();
+}
 
 /* Listeners come first, so that redis.conf begins with the network. */
 void (*const wiring_registrations[])(void) = {
-    register_listeners,
-    loop_register,
-    startup_register,
-    register_title,
-    host_register,
-    supervise_register,
-    oom_score_register,
-    affinity_register,
-    child_register,
-    cron_register,
-    register_watchdog,
-    crash_register,
+    wiring_register_process,
     keyspace_register,
     expire_register,
     lazyfree_register,
@@ -361,7 +361,7 @@ static const struct notify_observer *const notify_observers[] = {&notify_publish
 static const struct pubsub_observer *const pubsub_observers[] = {&pubsub_delivery, NULL};
 /* The states of a client that folders above net/ keep, in the order in which its closing is
  * told. */
-static struct client_state *const client_states[] = {&monitor_client_state,
+struct client_state *const wiring_client_states[] = {&monitor_client_state,
                                                      &blocked_client_state,
                                                      &pubsub_client_state,
                                                      &transaction_client_state,
@@ -460,7 +460,7 @@ static void hear_faults(void) {
 
 static bool hand_down(struct loop *loop) {
     keyspace_set_observers(keyspace_observers);
-    client_set_states(client_states);
+    client_set_states(wiring_client_states);
     effects_set_sinks(effect_sinks);
     rdb_fields_set(snapshot_fields);
     notify_set_observers(notify_observers);
@@ -502,11 +502,11 @@ static bool open_data(struct loop *loop) {
     full_sync_open(loop);
     role_open(client_describe);
     expire_open(loop);
-    cron_open(loop);
+    cron_open(loop, &cron_of_data);
     return true;
 }
 
-static bool open_process(struct loop *loop) {
+bool wiring_open_process(struct loop *loop) {
     signals_set_shutdown_observer(shutdown_on_signal);
     shutdown_open(loop);
     info_open(loop);
@@ -518,12 +518,12 @@ static bool open_process(struct loop *loop) {
     return true;
 }
 
-static bool open_threads(struct loop *loop) {
+bool wiring_open_threads(struct loop *loop) {
     if (!threads_are_wanted()) return true;
     if (!threads_start()) return false;
     batch_open_threads();
     return true;
 }
 
-bool (*const wiring_openings[])(struct loop *loop) = {hand_down,    open_clients, open_data,
-                                                      open_process, open_threads, NULL};
+bool (*const wiring_openings[])(struct loop *loop) = {
+    hand_down, open_clients, open_data, wiring_open_process, wiring_open_threads, NULL};

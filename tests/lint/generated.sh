@@ -42,6 +42,9 @@ redis-server --describe-commands docs/commands.md
 redis-server --describe-man docs/man/redis-server.1
 redis-server --check-rdb,--describe-man docs/man/redis-check-rdb.1
 redis-server --check-aof,--describe-man docs/man/redis-check-aof.1
+redis-sentinel --describe-config-example sentinel.conf
+redis-sentinel --describe-options docs/sentinel-options.md
+redis-sentinel --describe-man docs/man/redis-sentinel.1
 redis-cli --describe-man docs/man/redis-cli.1
 redis-cli --describe-completion docs/completion/redis-cli
 redis-benchmark --describe-man docs/man/redis-benchmark.1

@@ -139,9 +139,12 @@ def check_names(sources, described):
 def check(server):
     sources = read_sources()
     rows, functions, _ = sources
-    described = DESCRIBED.findall(subprocess.run([server, '--describe-commands'], text=True,
+    faults, described = [], []
+    for program in (server, os.path.join(os.path.dirname(server), 'redis-sentinel')):
+        names = DESCRIBED.findall(subprocess.run([program, '--describe-commands'], text=True,
                                                  check=True, stdout=subprocess.PIPE).stdout)
-    faults = [] if described else [f'{server} --describe-commands names no command']
+        faults += [] if names else [f'{program} --describe-commands names no command']
+        described += [name for name in names if name not in described]
     faults += check_names(sources, described)
     for command in described:
         found = rows.pop(command, [])

@@ -7,12 +7,16 @@
 #include "sim/network.h"
 #include "sim/scheduler.h"
 #include "sim/switcher.h"
+#include "sim/witness.h"
 #include "sim/world.h"
 
 #define DOWN_NSEC_MAX (4 * NSEC_PER_SEC)
 #define CUT_NSEC_MAX (15 * NSEC_PER_SEC)
 #define SLOW_NSEC_MAX (8 * NSEC_PER_SEC)
 #define SOON_NSEC_MAX (20 * NSEC_PER_MSEC)
+#define STOP_NSEC_MIN (NSEC_PER_SEC / 10)
+#define STOP_NSEC_MAX (40 * NSEC_PER_SEC)
+#define SHORT_NSEC_MAX (500 * NSEC_PER_MSEC)
 #define JUMP_NSEC_MAX (100 * NSEC_PER_SEC)
 #define MENDS_MAX 32
 
@@ -72,7 +76,14 @@ static void cut_power(int node) {
     mend_later(later(DOWN_NSEC_MAX), node, 0, start_again);
 }
 
-static void speed_up(struct mend *m) { world->nodes[m->node].slow_disk = false; }
+static int64_t slow_until[NODES_MAX];
+
+int64_t faults_slow_until(int node) { return slow_until[node]; }
+
+static void speed_up(struct mend *m) {
+    world->nodes[m->node].slow_disk = false;
+    slow_until[m->node] = world->now_nsec;
+}
 
 static void slow_down(int node) {
     note("slow disk", node, 0, 0);
@@ -97,6 +108,107 @@ static bool may_end(int node, int exit_status) {
     load_note_end(node, switcher_keeps(node, false));
     mend_later(later(DOWN_NSEC_MAX), node, 0, start_again);
     return true;
+}
+
+/* ---- What strikes where Sentinels watch ---- */
+
+static void go_on_again(struct mend *m) {
+    world->nodes[m->node].stopped_nsec = 0;
+    slow_until[m->node] = world->now_nsec;
+}
+
+static void stop_node(int node) {
+    int64_t nsec = STOP_NSEC_MIN + draw_scale(STOP_NSEC_MAX);
+    if (!node_runs(node)) return;
+    node_stop(node, nsec);
+    mend_later(world->now_nsec + nsec, node, 0, go_on_again);
+}
+
+static void let_in(struct mend *m) {
+    note("lets in", m->node, 0, 0);
+    for (int from = 0; from <= NODES_MAX; from++) world->nodes[m->node].cut[from] = false;
+}
+
+static void let_out(struct mend *m) {
+    note("lets out", m->node, 0, 0);
+    for (int to = 0; to < nodes_count(); to++) world->nodes[to].cut[m->node] = false;
+}
+
+/* Nothing comes to a node any more, or nothing from it, or both. */
+static void isolate(int node) {
+    unsigned way = (unsigned)draw(3);
+    note("isolates", node, way, 0);
+    if (way != 0) {
+        for (int from = 0; from <= NODES_MAX; from++) world->nodes[node].cut[from] = from != node;
+        mend_later(later(CUT_NSEC_MAX), node, 0, let_in);
+    }
+    if (way != 1) {
+        for (int to = 0; to < nodes_count(); to++) world->nodes[to].cut[node] = to != node;
+        mend_later(later(CUT_NSEC_MAX), node, 0, let_out);
+    }
+}
+
+static void mend_files(struct mend *m) { world->nodes[m->node].bad_files = false; }
+
+/* A Sentinel's file cannot be written for a while. */
+static void refuse_files(int node) {
+    if (!world->nodes[node].is_sentinel) return;
+    note("bad files", node, 0, 0);
+    world->nodes[node].bad_files = true;
+    mend_later(later(CUT_NSEC_MAX), node, 0, mend_files);
+}
+
+/* A Sentinel's machine is lost, and a new one takes its address. */
+static void renew_node(int node) {
+    if (!world->nodes[node].is_sentinel || !node_runs(node)) return;
+    node_kill(node, true);
+    node_renew(node);
+    witness_note_renewed(node);
+    mend_later(later(DOWN_NSEC_MAX), node, 0, start_again);
+}
+
+/* A Sentinel's power is cut, or it is killed, soon after its file has got its name, or after a vote
+ * of its has come to another. */
+static struct actor waylayer;
+static unsigned renames_before[NODES_MAX], votes_before;
+static bool waits_for_file[NODES_MAX], waits_for_vote;
+
+static int struck_node(void) {
+    if (waits_for_vote && witness_votes() != votes_before) return witness_last_voter();
+    for (int node = 0; node < nodes_count(); node++)
+        if (waits_for_file[node] && world->nodes[node].file_renames != renames_before[node])
+            return node;
+    return -1;
+}
+
+static bool sees_node(const struct actor *a) { return a->due_nsec == NEVER && struck_node() >= 0; }
+
+static void strike_waylaid(struct actor *a) {
+    int node = struck_node();
+    if (a->due_nsec == NEVER) {
+        a->due_nsec = chance(30) ? world->now_nsec : later(SOON_NSEC_MAX);
+        return;
+    }
+    a->due_nsec = NEVER;
+    if (node < 0) return;
+    waits_for_file[node] = waits_for_vote = false;
+    if (!node_runs(node)) return;
+    if (chance(40))
+        node_kill(node, true);
+    else
+        node_cut_power(node);
+    mend_later(later(SHORT_NSEC_MAX), node, 0, start_again);
+}
+
+static void strike_at_file(int node) {
+    if (!world->nodes[node].is_sentinel) return;
+    renames_before[node] = world->nodes[node].file_renames;
+    waits_for_file[node] = true;
+}
+
+static void strike_at_vote(int node) {
+    votes_before = witness_votes();
+    waits_for_vote = true;
 }
 
 /* ---- Soon after a log's new file has got its name, on a disk that is slow until then ---- */
@@ -187,30 +299,47 @@ static void lose_link(int node) {
 }
 
 static const struct {
-    unsigned weight;
+    unsigned weight, with_sentinels; /* how often, and where Sentinels watch */
     void (*strike)(int node);
 } rows[] = {
-    {4, kill_node}, {4, cut_power},  {2, slow_down},
-    {1, jump},      {3, cut_off},    {5, reset_link},
-    {2, lose_link}, {2, fail_names}, {2, strike_at_rename},
+    {4, 6, kill_node},        {4, 6, cut_power},      {2, 2, slow_down},      {1, 1, jump},
+    {3, 4, cut_off},          {5, 4, reset_link},     {2, 2, lose_link},      {2, 1, fail_names},
+    {2, 0, strike_at_rename}, {0, 6, stop_node},      {0, 5, isolate},        {0, 3, refuse_files},
+    {0, 2, renew_node},       {0, 4, strike_at_file}, {0, 4, strike_at_vote},
 };
+static bool sentinels_watch;
+
+static unsigned weight_of(unsigned row) {
+    return sentinels_watch ? rows[row].with_sentinels : rows[row].weight;
+}
+
+/* Where Sentinels watch, often the primary: else it is struck too rarely. */
+static int draw_node(void) {
+    int64_t since_nsec;
+    return sentinels_watch && chance(30) ? witness_primary(&since_nsec)
+                                         : (int)draw((uint64_t)nodes_count());
+}
 
 static void strike(struct actor *a) {
     unsigned sum = 0, at;
-    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) sum += rows[i].weight;
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) sum += weight_of(i);
     at = (unsigned)draw(sum);
     a->due_nsec = world->now_nsec + (int64_t)draw((uint64_t)every_nsec * 2);
     for (unsigned i = 0;; i++) {
-        if (at < rows[i].weight) {
-            rows[i].strike((int)draw((uint64_t)nodes_count()));
+        if (at < weight_of(i)) {
+            rows[i].strike(draw_node());
             return;
         }
-        at -= rows[i].weight;
+        at -= weight_of(i);
     }
 }
 
 void faults_start(int64_t every) {
     every_nsec = every;
+    for (int node = 0; node < nodes_count(); node++)
+        sentinels_watch = sentinels_watch || world->nodes[node].is_sentinel;
+    waylayer = (struct actor){.due_nsec = NEVER, .is_ready = sees_node, .act = strike_waylaid};
+    if (sentinels_watch) scheduler_add(&waylayer);
     striker = (struct actor){.due_nsec = world->now_nsec + (int64_t)draw((uint64_t)every * 2),
                              .act = strike};
     scheduler_add(&striker);
@@ -222,6 +351,7 @@ void faults_start(int64_t every) {
 void faults_end(void) {
     scheduler_remove(&striker);
     scheduler_remove(&vulture);
+    scheduler_remove(&waylayer);
     for (int i = 0; i < MENDS_MAX; i++)
         if (mends[i].used) run_mend(&mends[i].actor);
     for (int node = 0; node < nodes_count(); node++) {

@@ -10,6 +10,6 @@
 void faults_start(int64_t every_nsec);
 /* Nothing strikes any more, and all is mended: disks, cuts between nodes; nodes run again. */
 void faults_end(void);
-/* How often node N's server was ended. */
-unsigned faults_ends(int node);
+/* When the node was stopped or had a slow disk last: the moment of its end; 0 = never. */
+int64_t faults_slow_until(int node);
 #endif

@@ -167,7 +167,7 @@ static void replied(struct client *c, const struct reply *r) {
         promise_take(&a.candidates, r->number, w->id, a.number);
     if (w->count == 0 && c->link >= 0) {
         c->limit_nsec = NEVER;
-        c->wanted_nsec = world->now_nsec + draw_scale(options.pause_nsec);
+        c->wanted_nsec = world->now_nsec + options.least_nsec + draw_scale(options.pause_nsec);
     }
 }
 

@@ -15,6 +15,7 @@
 struct load_options {
     int clients;
     int64_t pause_nsec;     /* between a client's requests, at most */
+    int64_t least_nsec;     /* more than that, always */
     bool waits;             /* WAIT after some of the numbers */
     unsigned rest_permille; /* of requests are random commands; the others numbers */
 };

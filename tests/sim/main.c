@@ -25,18 +25,21 @@
 #include "sim/promise.h"
 #include "sim/scenario.h"
 #include "sim/scheduler.h"
+#include "sim/witness.h"
 #include "sim/world.h"
 
 #define JOBS_MAX 64
 #define FOLDER_BYTES 128
 #define OUT_FD 500
 #define BASE "/dev/shm"
+#define DRAWN (-1)
+#define WATCHED_SEEDS 4 /* Sentinels watch in each so manieth seed */
 
 static struct {
     unsigned long long first, last;
-    int jobs, nodes;
+    int jobs, nodes, sentinels;
     bool trace, keep, twice;
-} options = {.jobs = 1};
+} options = {.jobs = 1, .sentinels = DRAWN};
 
 /* What a seed's process tells. */
 struct result {
@@ -70,15 +73,23 @@ static int draw_nodes(void) {
     return at < 20 ? 1 : at < 45 ? 2 : at < 85 ? 3 : 4;
 }
 
+/* Not by the world's numbers, so that seeds without Sentinels do not change by them. */
+static int choose_sentinels(unsigned long long seed) {
+    if (options.sentinels != DRAWN) return options.sentinels;
+    return seed % WATCHED_SEEDS ? 0 : seed / WATCHED_SEEDS % 3 ? 3 : 5;
+}
+
 static void run_seed(unsigned long long seed, int turn, int out) {
     struct result r = {.seed = seed};
     char folder[FOLDER_BYTES];
     make_folder(folder, seed, turn);
     world_make(seed, options.trace);
     network_make();
-    nodes_make(folder, options.nodes ? options.nodes : draw_nodes());
+    int sentinels = choose_sentinels(seed), servers = options.nodes ? options.nodes : draw_nodes();
+    if (sentinels && servers < 2) servers = 3;
+    nodes_make(folder, servers + sentinels);
     int64_t begun = world->now_nsec;
-    scenario_run();
+    scenario_run(sentinels);
     nodes_end();
     r.hash = world->hash;
     r.turns = world->turns;
@@ -89,7 +100,7 @@ static void run_seed(unsigned long long seed, int turn, int out) {
         r.partial_syncs += history_partial_syncs(node);
     }
     r.promises = promises();
-    r.promotions = operator_promotions();
+    r.promotions = operator_promotions() + witness_promotions();
     r.saves = world->saves;
     r.simulated_nsec = world->now_nsec - begun;
     memcpy(r.finding, world->finding, sizeof(r.finding));
@@ -215,8 +226,8 @@ static void run_all(void) {
 
 static int use(void) {
     fputs(
-        "evenkeel-sim --seeds A-B [--jobs N] [--nodes N] [--twice]\n"
-        "evenkeel-sim --seed N [--trace] [--keep] [--nodes N]\n",
+        "evenkeel-sim --seeds A-B [--jobs N] [--nodes N] [--sentinels N] [--twice]\n"
+        "evenkeel-sim --seed N [--trace] [--keep] [--nodes N] [--sentinels N]\n",
         stderr);
     return 2;
 }
@@ -234,6 +245,8 @@ static bool read_options(int argc, char **argv) {
             options.jobs = (int)strtol(value, NULL, 10);
         } else if (!strcmp(name, "--nodes") && ++i < argc) {
             options.nodes = (int)strtol(value, NULL, 10);
+        } else if (!strcmp(name, "--sentinels") && ++i < argc) {
+            options.sentinels = (int)strtol(value, NULL, 10);
         } else if (!strcmp(name, "--seed") && ++i < argc) {
             options.first = options.last = strtoull(value, NULL, 10);
         } else if (!strcmp(name, "--seeds") && ++i < argc) {
@@ -246,7 +259,7 @@ static bool read_options(int argc, char **argv) {
         }
     }
     return options.last > 0 && options.jobs > 0 && options.jobs <= JOBS_MAX && options.nodes >= 0 &&
-           options.nodes <= NODES_MAX;
+           options.nodes <= NODES_MAX - 5 && options.sentinels >= DRAWN && options.sentinels <= 5;
 }
 
 int main(int argc, char **argv) {

@@ -199,6 +199,7 @@ static void add_segment(struct link *l, struct stream *s) {
     unsigned i = (s->first + s->count++) % SEGMENTS_MAX;
     s->segments[i].end = s->written;
     s->segments[i].at_nsec = at;
+    s->segments[i].sent_nsec = world->now_nsec;
 }
 
 static long fail(int error) {
@@ -311,24 +312,36 @@ static void deliver_call(int link) {
     }
 }
 
+static int64_t seen_sent_nsec;
+
+int64_t network_seen_sent_nsec(void) { return seen_sent_nsec; }
+
+/* The stream's bytes from `from` to `end` have come. */
+static void show_bytes(int link, int end, const struct stream *s, uint64_t from, uint64_t until,
+                       network_observer *seen) {
+    for (uint64_t at = from; at < until;) {
+        size_t place = (size_t)(at % STREAM_BYTES), part = STREAM_BYTES - place;
+        if (part > until - at) part = (size_t)(until - at);
+        seen(link, end, s->bytes + place, part);
+        at += part;
+    }
+}
+
 static void deliver_bytes(int link, int end, network_observer *seen) {
     struct link *l = &network->links[link];
     struct stream *s = &l->streams[!end];
     uint64_t from = s->arrived;
     while (s->count && s->segments[s->first].at_nsec <= world->now_nsec) {
+        uint64_t begin = s->arrived;
         s->arrived = s->segments[s->first].end;
+        seen_sent_nsec = s->segments[s->first].sent_nsec;
         s->first = (s->first + 1) % SEGMENTS_MAX;
         s->count--;
+        if (!l->ends[end].closed) show_bytes(link, end, s, begin, s->arrived, seen);
     }
     if (s->arrived > from && l->ends[end].closed) {
         send_reset(l, !end, trip_nsec(l));
         return;
-    }
-    for (uint64_t at = from; at < s->arrived;) {
-        size_t place = (size_t)(at % STREAM_BYTES), part = STREAM_BYTES - place;
-        if (part > s->arrived - at) part = (size_t)(s->arrived - at);
-        seen(link, end, s->bytes + place, part);
-        at += part;
     }
     if (s->ends && !s->ended && !s->count && s->ends_nsec <= world->now_nsec) {
         s->ended = true;

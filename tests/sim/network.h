@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LINKS_MAX 192
+#define LINKS_MAX 256
 #define LISTENERS_MAX 16
 #define STREAM_BYTES 65536
 #define SEGMENTS_MAX 64
@@ -29,7 +29,7 @@ struct stream {
     uint64_t written, arrived, read; /* bytes so far */
     struct {
         uint64_t end;
-        int64_t at_nsec;
+        int64_t at_nsec, sent_nsec;
     } segments[SEGMENTS_MAX];
     unsigned first, count;
     bool ends, ended; /* the sender's end is closed; the receiver may know */
@@ -105,6 +105,8 @@ int network_take_error(int link, int end);
  * read it. */
 typedef void network_observer(int link, int end, const uint8_t *bytes, size_t length);
 void network_deliver(network_observer *seen);
+/* When the bytes were sent that the observer is called with. */
+int64_t network_seen_sent_nsec(void);
 int64_t network_next_nsec(void);
 void network_lose(int link);
 void network_reset(int link);

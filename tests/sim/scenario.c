@@ -11,10 +11,13 @@
 #include "sim/faults.h"
 #include "sim/history.h"
 #include "sim/load.h"
+#include "sim/network.h"
 #include "sim/operator.h"
 #include "sim/player.h"
 #include "sim/scheduler.h"
 #include "sim/switcher.h"
+#include "sim/watchers.h"
+#include "sim/witness.h"
 #include "sim/world.h"
 
 /* The load ends by whichever comes first. */
@@ -26,13 +29,23 @@
 /* A link that was lost may be noticed as late as that, and then there is a full sync. */
 #define EQUAL_NSEC (400 * NSEC_PER_SEC)
 #define OPTION_BYTES 64
+#define WATCHED_NSEC_MIN (20 * NSEC_PER_SEC)
+#define WATCHED_NSEC_MORE (100 * NSEC_PER_SEC)
 
+static int sentinels; /* the last so many nodes; 0: an operator promotes */
+
+/* As arguments; where Sentinels watch, in a file, which the server rewrites when its role changes.
+ */
 static void __attribute__((format(printf, 2, 3))) add_option(int node, const char *format, ...) {
     char text[OPTION_BYTES];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
+    if (sentinels) {
+        node_add_line(node, text);
+        return;
+    }
     char *value = text;
     while (*value && *value != ' ') value++;
     if (*value) *value++ = '\0';
@@ -49,11 +62,11 @@ static void set_options(int node) {
     add_option(node, "port %d", network_port(node));
     add_option(node, "protected-mode no");
     add_option(node, "always-show-logo no");
-    add_option(node, "save %s", chance(50) ? "" : "3 20");
+    add_option(node, "save %s", chance(50) ? sentinels ? "\"\"" : "" : "3 20");
     bool logs = logs_always || chance(40);
     add_option(node, "appendonly %s", logs ? "yes" : "no");
     add_option(node, "appendfsync %s", logs_always ? "always" : chance(50) ? "everysec" : "no");
-    switcher_start(node, switches_every_nsec, logs, logs_always);
+    if (!sentinels) switcher_start(node, switches_every_nsec, logs, logs_always);
     add_option(node, "auto-aof-rewrite-percentage %d", once_in(3) ? 0 : 50);
     add_option(node, "auto-aof-rewrite-min-size %d", 4096 << draw(5));
     add_option(node, "aof-use-rdb-preamble %s", chance(70) ? "yes" : "no");
@@ -75,6 +88,34 @@ static void set_options(int node) {
 static uint64_t replies_wanted;
 
 static bool has_replies(void) { return load_replies() >= replies_wanted; }
+
+/* What Sentinels say, too, where they watch. */
+static void see(int link, int end, const uint8_t *bytes, size_t length) {
+    int from = network->links[link].ends[0].node;
+    if (from == OUTSIDE || !world->nodes[from].is_sentinel)
+        history_see(link, end, bytes, length);
+    else
+        witness_see(link, end, bytes, length);
+}
+
+static void set_up_watched(void) {
+    int servers = nodes_count() - sentinels;
+    const struct load_options load = {.clients = 1 + (int)draw(3),
+                                      .pause_nsec = 200 * NSEC_PER_MSEC,
+                                      .least_nsec = 100 * NSEC_PER_MSEC,
+                                      .rest_permille = 300 + (unsigned)draw(600)};
+    scheduler_set_observer(see);
+    watchers_make(servers);
+    for (int node = 0; node < servers; node++) {
+        node_use_file(node, "redis-server");
+        set_options(node);
+        if (node) add_option(node, "replicaof 10.0.0.1 %d", network_port(0));
+    }
+    for (int node = 0; node < nodes_count(); node++) node_start(node);
+    load_start(&load, 0);
+    watchers_start();
+    faults_start(NSEC_PER_SEC + draw_scale(8 * NSEC_PER_SEC));
+}
 
 static void set_up(void) {
     const struct load_options load = {.clients = 1 + (int)draw(5),
@@ -114,7 +155,45 @@ static void look_at_rest(void) {
     if (!load_has_asked()) find("the primary does not say what it has");
 }
 
-void scenario_run(void) {
+/* The Sentinels agree in time, and the servers have the same data then. */
+static void look_at_watched(void) {
+    char text[480];
+    watchers_settle();
+    if (!scheduler_run(world->now_nsec + watchers_agree_nsec(), watchers_agree)) return;
+    if (!watchers_agree()) {
+        watchers_describe(text, sizeof(text));
+        find("the Sentinels do not agree long after the last fault: %s", text);
+        return;
+    }
+    watchers_compare();
+    if (!scheduler_run(world->now_nsec + EQUAL_NSEC, watchers_see_equal)) return;
+    if (!watchers_see_equal()) {
+        watchers_describe(text, sizeof(text));
+        find("not equal long after the last fault: %s", text);
+    }
+}
+
+/* A failover takes seconds, so time and not the load ends such a run. */
+static void run_watched(void) {
+    set_up_watched();
+    int64_t end_nsec =
+        world->now_nsec + WATCHED_NSEC_MIN + (int64_t)draw((uint64_t)WATCHED_NSEC_MORE);
+    if (!scheduler_run(end_nsec, NULL)) return;
+    faults_end();
+    load_stop();
+    if (!scheduler_run(world->now_nsec + REST_NSEC, load_rests)) return;
+    if (load_rests())
+        look_at_watched();
+    else
+        find("clients still await replies long after the last fault");
+}
+
+void scenario_run(int sentinels_count) {
+    sentinels = sentinels_count;
+    if (sentinels) {
+        run_watched();
+        return;
+    }
     set_up();
     int64_t end_nsec = world->now_nsec + LOAD_NSEC_MIN + (int64_t)draw((uint64_t)LOAD_NSEC_MORE);
     replies_wanted = LOAD_REPLIES_MIN + draw(LOAD_REPLIES_MORE);

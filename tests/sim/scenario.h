@@ -5,5 +5,5 @@
 #define EVENKEEL_TESTS_SIM_SCENARIO_H
 
 /* Runs it; what is wrong is in world->finding. */
-void scenario_run(void);
+void scenario_run(int sentinels);
 #endif

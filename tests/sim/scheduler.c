@@ -3,6 +3,7 @@
  */
 #include "sim/scheduler.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -29,7 +30,9 @@ static struct {
     char path[PATH_BYTES], notes[PATH_BYTES];
     char *argv[ARGUMENTS_MAX];
     int argc;
-    int task; /* -1: it does not run */
+    int task;        /* -1: it does not run */
+    char *lines;     /* of the file of options; NULL: there is none */
+    bool is_renewed; /* the file is to be written */
 } nodes[NODES_MAX];
 static int count;
 static struct actor *actors[ACTORS_MAX];
@@ -79,6 +82,48 @@ void node_add_argument(int node, const char *text) {
     nodes[node].argv[nodes[node].argc++] = strdup(text);
 }
 
+#define OPTIONS_FILE "node.conf"
+
+void node_use_file(int node, const char *program) {
+    free(nodes[node].argv[0]);
+    nodes[node].argv[0] = strdup(program);
+    nodes[node].lines = strdup("");
+    nodes[node].is_renewed = true;
+    node_add_argument(node, OPTIONS_FILE);
+}
+
+void node_add_line(int node, const char *line) {
+    char *lines;
+    if (asprintf(&lines, "%s%s\n", nodes[node].lines, line) < 0) abort();
+    free(nodes[node].lines);
+    nodes[node].lines = lines;
+}
+
+static void empty_folder(const char *path) {
+    struct dirent *entry;
+    DIR *folder = opendir(path);
+    if (!folder) abort();
+    while ((entry = readdir(folder)) != NULL)
+        if (entry->d_type != DT_DIR) unlinkat(dirfd(folder), entry->d_name, 0);
+    closedir(folder);
+}
+
+void node_renew(int node) {
+    if (node_runs(node) || !nodes[node].lines) abort();
+    note("renews", node, 0, 0);
+    empty_folder(nodes[node].path);
+    empty_folder(nodes[node].notes);
+    nodes[node].is_renewed = true;
+}
+
+static void write_lines(int node) {
+    char path[PATH_BYTES + 16];
+    snprintf(path, sizeof(path), "%s/" OPTIONS_FILE, nodes[node].path);
+    FILE *file = fopen(path, "w");
+    if (!file || fputs(nodes[node].lines, file) < 0 || fclose(file)) abort();
+    nodes[node].is_renewed = false;
+}
+
 static void be_server(int node, struct task *t) {
     char log[PATH_BYTES + 16];
     snprintf(log, sizeof(log), "%s.log", nodes[node].path);
@@ -98,7 +143,11 @@ void node_start(int node) {
     if (!n->up) n->boot_nsec = world->now_nsec - (int64_t)draw(BOOT_NSEC_MAX);
     n->up = true;
     n->folder_failed = false;
+    n->file_is_old = n->file_failed;
+    n->stopped_nsec = 0;
     n->starts++;
+    n->start_links = network->links_made;
+    if (nodes[node].lines && nodes[node].is_renewed) write_lines(node);
     struct task *t = task_new(node, -1);
     nodes[node].task = (int)(t - world->tasks);
     pid_t pid = fork();
@@ -154,6 +203,12 @@ void node_kill(int node, bool children) {
     kill_tasks(node, children);
 }
 
+void node_stop(int node, int64_t nsec) {
+    if (!node_runs(node)) return;
+    note("stops", node, (long)(nsec / NSEC_PER_MSEC), 0);
+    world->nodes[node].stopped_nsec = world->now_nsec + nsec;
+}
+
 void node_cut_power(int node) {
     uint64_t seed = once_in(3) ? 0 : 1 + draw(1000000);
     note("cuts power", node, (long)seed, 0);
@@ -200,8 +255,13 @@ static bool has_ready_fd(const struct task *t) {
     return false;
 }
 
+static bool is_stopped(const struct task *t) {
+    return world->nodes[t->node].stopped_nsec > world->now_nsec;
+}
+
 static bool may_run(const struct task *t) {
     if (t->state != TASK_READY && t->state != TASK_WAITS) return false;
+    if (is_stopped(t)) return false;
     if (t->due_nsec <= world->now_nsec) return true;
     return t->state == TASK_WAITS && (t->poked || has_ready_fd(t));
 }
@@ -215,7 +275,9 @@ static int64_t next_nsec(void) {
     for (int i = 0; i < TASKS_MAX; i++) {
         const struct task *t = &world->tasks[i];
         bool waits = t->state == TASK_READY || t->state == TASK_WAITS;
-        if (waits && t->due_nsec < next) next = t->due_nsec;
+        if (!waits) continue;
+        int64_t due = is_stopped(t) ? world->nodes[t->node].stopped_nsec : t->due_nsec;
+        if (due < next) next = due;
     }
     for (int i = 0; i < actors_count; i++)
         if (actors[i]->due_nsec < next) next = actors[i]->due_nsec;

@@ -34,6 +34,13 @@ void nodes_make(const char *folder, int count);
 int nodes_count(void);
 /* One more argument for the node's server, of all starts to come. The text is copied. */
 void node_add_argument(int node, const char *text);
+/* The node's server runs from now on as `program` ("redis-sentinel") with a file of options in
+ * place of arguments; node_add_line appends a line to it. Before its first start. */
+void node_use_file(int node, const char *program);
+void node_add_line(int node, const char *line);
+/* Another machine takes the place of this one, which does not run: its folder has nothing but the
+ * file of options as it was first. */
+void node_renew(int node);
 /* Gives the machine power where it has none, and starts its server. */
 void node_start(int node);
 bool node_runs(int node);
@@ -41,6 +48,8 @@ bool node_runs(int node);
 struct task *node_task(int node);
 /* Kills its processes: the server, and, with `children`, its children, which else go on. */
 void node_kill(int node, bool children);
+/* Its processes stand still for a while; what is sent to them arrives. */
+void node_stop(int node, int64_t nsec);
 /* The machine stops: what was not synced is gone, and its connections end without a word. */
 void node_cut_power(int node);
 void nodes_end(void);

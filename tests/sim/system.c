@@ -102,6 +102,15 @@ static void before_change(void) {
     if (self && !background_runs() && once_in(16)) task_sleep(draw_scale(2 * NSEC_PER_MSEC));
 }
 
+/* A disk of which nothing can be changed any more. */
+static bool is_refused(void) {
+    if (!self || !world->nodes[self->node].bad_files) return false;
+    note("refuses", self->node, 0, 0);
+    world->nodes[self->node].file_failed = true;
+    errno = ENOSPC;
+    return true;
+}
+
 ssize_t system_write(int fd, const void *bytes, size_t length) {
     const struct task_fd *d = descriptor(fd);
     pass(CALL_NSEC);
@@ -115,7 +124,10 @@ ssize_t system_write(int fd, const void *bytes, size_t length) {
     }
     struct stat about;
     bool is_file = fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
-    if (is_file) before_change();
+    if (is_file) {
+        before_change();
+        if (is_refused()) return -1;
+    }
     ssize_t written = disk_write(fd, bytes, length);
     if (!is_file) task_poke_kin();
     return written;
@@ -194,7 +206,10 @@ int system_epoll_wait(int epoll, struct epoll_event *events, int events_max, int
 /* ---- Files ---- */
 
 int system_open(const char *path, int flags, mode_t mode) {
-    if (flags & (O_CREAT | O_TRUNC)) before_change();
+    if (flags & (O_CREAT | O_TRUNC)) {
+        before_change();
+        if (is_refused()) return -1;
+    }
     return disk_open(path, flags, mode);
 }
 
@@ -233,6 +248,7 @@ static bool folder_fails(int fd) {
 
 int system_fsync(int fd) {
     be_slow();
+    if (is_refused()) return -1;
     if (folder_fails(fd)) return -1;
     return disk_fsync(fd);
 }
@@ -253,9 +269,13 @@ int system_ftruncate(int fd, off_t length) {
 int system_rename(const char *from, const char *to) {
     before_change();
     note("renames", self->node, 0, 0);
-    if (fails(50)) return -1;
+    if (is_refused() || fails(50)) return -1;
     int result = disk_rename(from, to);
     struct node *n = &world->nodes[self->node];
+    if (result == 0 && strstr(to, "node.conf")) {
+        n->file_renames++;
+        n->file_failed = false;
+    }
     if (result == 0 && n->log_is_first && strstr(to, "appendonly.aof")) {
         n->log_has_name = true;
         n->log_renames++;

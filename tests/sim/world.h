@@ -20,7 +20,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define NODES_MAX 8
+#define NODES_MAX 12
 #define TASKS_MAX 32
 #define TASK_FDS_MAX 192
 #define NSEC_PER_USEC INT64_C(1000)
@@ -58,14 +58,21 @@ struct node {
     bool up;                  /* the machine has power */
     int64_t wall_offset_nsec; /* of its clock from the world's */
     int64_t boot_nsec;        /* its monotonic clock began then */
+    bool is_sentinel;         /* its server runs as a Sentinel */
+    int64_t stopped_nsec;     /* its processes do not run before then */
     unsigned starts;          /* of its server */
+    uint64_t start_links;     /* how many links there had been at the last of them */
     bool cut[NODES_MAX + 1];  /* from that node nothing comes; the last is clients' */
     bool slow_disk;
-    bool bad_names;       /* renames and syncs of folders fail now and then */
-    bool folder_failed;   /* a folder's sync did, in this life of its server */
-    bool log_is_first;    /* the file that is to become the log next is that of a log that is on */
-    bool log_has_name;    /* one such has its name, since that was asked for last */
-    unsigned log_renames; /* of such files */
+    bool bad_names;        /* renames and syncs of folders fail now and then */
+    bool folder_failed;    /* a folder's sync did, in this life of its server */
+    bool bad_files;        /* files cannot be created, written, synced or renamed */
+    bool file_failed;      /* that was met, and the configuration file not written since */
+    bool file_is_old;      /* it was so when the server started last */
+    unsigned file_renames; /* of its configuration file */
+    bool log_is_first;     /* the file that is to become the log next is that of a log that is on */
+    bool log_has_name;     /* one such has its name, since that was asked for last */
+    unsigned log_renames;  /* of such files */
 };
 
 struct world {

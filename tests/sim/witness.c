@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What Sentinels say. witness.h has the idea.
+ *
+ * A stream is read item by item; a message is one reply or one request, with its items in a row,
+ * nested ones too. Only the first items and bytes are kept: what is looked for is short.
+ */
+#include "sim/witness.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "sim/network.h"
+#include "sim/scheduler.h"
+#include "sim/world.h"
+
+#define ITEMS_MAX 8
+#define TEXT_CHARS 200
+#define ID_CHARS 40
+#define EPOCHS_MAX 4096 /* more than a run can reach */
+#define ASKS_MAX 256
+#define IDS_MAX 64
+#define NOBODY (-1)
+/* So long a forced failover may take until it has promoted. */
+#define FORCED_NSEC (60 * NSEC_PER_SEC)
+
+/* ---- What is known ---- */
+
+static int servers, nodes;
+static unsigned promotions, votes_read;
+static int last_voter = NOBODY;
+
+/* Ids in the order in which they were met. */
+static char ids[IDS_MAX][ID_CHARS + 1];
+static int ids_count;
+
+static int index_of_id(const char *id) {
+    for (int i = 0; i < ids_count; i++)
+        if (strcasecmp(ids[i], id) == 0) return i;
+    if (ids_count == IDS_MAX || strlen(id) != ID_CHARS) return NOBODY;
+    memcpy(ids[ids_count], id, ID_CHARS + 1);
+    return ids_count++;
+}
+
+static struct sentinel {
+    int id;              /* of its last hello message; NOBODY */
+    int64_t forced_nsec; /* a failover was asked for last; 0 = never */
+    struct ask {
+        int64_t sent_nsec;
+        int id;
+        uint64_t epoch;
+    } asks[ASKS_MAX]; /* for votes for itself; the last ones */
+    unsigned asks_count;
+    uint64_t epoch_of_former_lives, epoch_of_this_life; /* the highest of configurations */
+    unsigned life;
+    bool may_fall;
+    uint64_t renewed_links; /* how many links there had been when its machine was new */
+    int votes[EPOCHS_MAX];  /* index of an id, plus one */
+} sentinels[NODES_MAX];
+
+static struct epoch {
+    int address;    /* plus one */
+    int promoted;   /* server plus one */
+    int promoter;   /* id of a Sentinel, plus one */
+    bool is_exempt; /* a forced failover may have it, or a Sentinel forgot its vote in it */
+} epochs[EPOCHS_MAX];
+
+static uint64_t highest_epoch; /* that was asked or published */
+static uint64_t newest_epoch;  /* of a configuration */
+static int newest_primary;
+static int64_t newest_nsec, promoted_nsec[NODES_MAX];
+
+void witness_open(int servers_count, int nodes_all) {
+    servers = servers_count;
+    nodes = nodes_all;
+    for (int i = 0; i < nodes; i++) sentinels[i].id = NOBODY;
+}
+
+unsigned witness_promotions(void) { return promotions; }
+unsigned witness_votes(void) { return votes_read; }
+int witness_last_voter(void) { return last_voter; }
+int witness_primary(int64_t *since_nsec) {
+    *since_nsec = newest_nsec;
+    return newest_primary;
+}
+int64_t witness_promoted_nsec(int server) { return promoted_nsec[server]; }
+void witness_note_forced(int sentinel) { sentinels[sentinel].forced_nsec = world->now_nsec; }
+
+void witness_note_renewed(int sentinel) {
+    struct sentinel *s = &sentinels[sentinel];
+    s->id = NOBODY;
+    s->may_fall = true;
+    s->renewed_links = network->links_made;
+    memset(s->votes, 0, sizeof(s->votes));
+    for (uint64_t epoch = 0; epoch <= highest_epoch + 1; epoch++) epochs[epoch].is_exempt = true;
+}
+
+static int server_at(const char *ip, int port) {
+    char own[32];
+    for (int node = 0; node < servers; node++) {
+        snprintf(own, sizeof(own), "10.0.0.%d", node + 1);
+        if (port == network_port(node) && strcmp(ip, own) == 0) return node;
+    }
+    return NOBODY;
+}
+
+/* ---- Hello messages ---- */
+
+struct hello {
+    char ip[64], id[64], name[64], primary_ip[64];
+    int port, primary_port;
+    unsigned long long current, config;
+};
+
+/* The last configuration that came over a link. */
+struct heard {
+    bool any;
+    uint64_t epoch;
+    int address;
+};
+
+static bool read_hello(const char *text, struct hello *h) {
+    return sscanf(text, "%63[^,],%d,%63[^,],%llu,%63[^,],%63[^,],%d,%llu", h->ip, &h->port, h->id,
+                  &h->current, h->name, h->primary_ip, &h->primary_port, &h->config) == 8;
+}
+
+/* A configuration in the midst of a link, after one before it. */
+static void compare_heard(int node, const struct heard *before, const struct heard *now) {
+    if (now->epoch < before->epoch)
+        find("Sentinel %d goes back from configuration epoch %llu to %llu", node,
+             (unsigned long long)before->epoch, (unsigned long long)now->epoch);
+    if (now->address != before->address && now->epoch <= before->epoch)
+        find("Sentinel %d names another address, %d after %d, in configuration epoch %llu", node,
+             now->address, before->address, (unsigned long long)now->epoch);
+}
+
+static void begin_life(int node, struct sentinel *s) {
+    if (s->epoch_of_this_life > s->epoch_of_former_lives)
+        s->epoch_of_former_lives = s->epoch_of_this_life;
+    s->epoch_of_this_life = 0;
+    s->life = world->nodes[node].starts;
+    s->may_fall = s->may_fall || world->nodes[node].file_is_old;
+}
+
+/* Over restarts; links of former lives may still bring their last bytes. */
+static void compare_lives(int node, struct sentinel *s, bool is_of_this_life, uint64_t epoch) {
+    if (s->life != world->nodes[node].starts) begin_life(node, s);
+    if (!is_of_this_life) {
+        if (epoch > s->epoch_of_former_lives) s->epoch_of_former_lives = epoch;
+        return;
+    }
+    if (s->may_fall) {
+        s->epoch_of_former_lives = 0;
+        s->may_fall = false;
+    }
+    if (epoch < s->epoch_of_former_lives && s->epoch_of_this_life == 0)
+        find("Sentinel %d starts again with configuration epoch %llu; it had %llu", node,
+             (unsigned long long)epoch, (unsigned long long)s->epoch_of_former_lives);
+    if (epoch > s->epoch_of_this_life) s->epoch_of_this_life = epoch;
+}
+
+static void compare_epochs(int node, uint64_t epoch, int address) {
+    struct epoch *e = &epochs[epoch];
+    if (e->address && e->address - 1 != address && !e->is_exempt)
+        find("Sentinel %d names server %d in configuration epoch %llu, which is that of server %d",
+             node, address, (unsigned long long)epoch, e->address - 1);
+    if (!e->address) e->address = address + 1;
+    if (epoch <= newest_epoch) return;
+    if (address != newest_primary) newest_nsec = world->now_nsec;
+    newest_epoch = epoch;
+    newest_primary = address;
+}
+
+/* An epoch that a forced failover may have taken. */
+static void note_forced_epoch(const struct sentinel *s, uint64_t config) {
+    if (s->forced_nsec) epochs[config].is_exempt = true;
+}
+
+static void take_hello(int node, struct heard *heard, bool is_of_this_life, const char *text) {
+    struct sentinel *s = &sentinels[node];
+    struct hello h;
+    if (!read_hello(text, &h)) {
+        find("Sentinel %d publishes %.100s", node, text);
+        return;
+    }
+    int address = server_at(h.primary_ip, h.primary_port);
+    if (h.config > h.current || h.current >= EPOCHS_MAX - 1 || address == NOBODY) {
+        find("Sentinel %d names what there is not: %.100s", node, text);
+        return;
+    }
+    if (h.current > highest_epoch) highest_epoch = h.current;
+    struct heard now = {.any = true, .epoch = h.config, .address = address};
+    if (is_of_this_life) s->id = index_of_id(h.id);
+    note_forced_epoch(s, h.config);
+    if (heard->any) compare_heard(node, heard, &now);
+    compare_lives(node, s, is_of_this_life, h.config);
+    compare_epochs(node, h.config, address);
+    *heard = now;
+}
+
+/* ---- Votes ---- */
+
+static void take_ask(int node, uint64_t epoch, const char *id) {
+    struct sentinel *s = &sentinels[node];
+    if (id[0] == '*' || epoch >= EPOCHS_MAX - 1) return;
+    if (epoch > highest_epoch) highest_epoch = epoch;
+    s->asks[s->asks_count++ % ASKS_MAX] =
+        (struct ask){network_seen_sent_nsec(), index_of_id(id), epoch};
+}
+
+static void take_answer(int node, const char *leader, uint64_t epoch) {
+    struct sentinel *s = &sentinels[node];
+    int id = index_of_id(leader);
+    if (id == NOBODY || epoch >= EPOCHS_MAX) return;
+    if (s->votes[epoch] && s->votes[epoch] - 1 != id)
+        find("Sentinel %d votes twice in epoch %llu: for %.8s, then for %.8s", node,
+             (unsigned long long)epoch, ids[s->votes[epoch] - 1], leader);
+    if (!s->votes[epoch]) {
+        votes_read++;
+        last_voter = node;
+    }
+    s->votes[epoch] = id + 1;
+}
+
+/* ---- Promotions ---- */
+
+/* The epoch in which the Sentinel wanted to lead when it sent this. */
+static const struct ask *ask_before(const struct sentinel *s, int64_t sent_nsec) {
+    const struct ask *best = NULL;
+    for (unsigned i = 0; i < s->asks_count && i < ASKS_MAX; i++) {
+        const struct ask *a = &s->asks[i];
+        if (a->sent_nsec > sent_nsec) continue;
+        if (!best || a->sent_nsec > best->sent_nsec ||
+            (a->sent_nsec == best->sent_nsec && a->epoch > best->epoch))
+            best = a;
+    }
+    return best;
+}
+
+static int votes_for(int node, const struct ask *a) {
+    int votes = 0;
+    for (int i = servers; i < nodes; i++) {
+        int vote = sentinels[i].votes[a->epoch];
+        /* Its own vote is read only where another asked for it. */
+        votes += i == node ? !vote || vote - 1 == a->id : vote - 1 == a->id;
+    }
+    return votes;
+}
+
+static void take_promotion(int node, int server) {
+    const struct sentinel *s = &sentinels[node];
+    const struct ask *a = ask_before(s, network_seen_sent_nsec());
+    promotions++;
+    promoted_nsec[server] = world->now_nsec;
+    note("promotion", node, server, a ? (long)a->epoch : 0);
+    if (s->forced_nsec && network_seen_sent_nsec() - s->forced_nsec < FORCED_NSEC) return;
+    if (!a) {
+        find("Sentinel %d promotes server %d, but has asked for no vote", node, server);
+        return;
+    }
+    struct epoch *e = &epochs[a->epoch];
+    int all = nodes - servers, votes = votes_for(node, a);
+    if (votes <= all / 2)
+        find("Sentinel %d promotes server %d in epoch %llu with %d votes of %d", node, server,
+             (unsigned long long)a->epoch, votes, all);
+    if (e->promoter && !e->is_exempt && (e->promoter - 1 != a->id || e->promoted - 1 != server))
+        find("Sentinel %d promotes server %d in epoch %llu, in which %.8s has promoted %d", node,
+             server, (unsigned long long)a->epoch, ids[e->promoter - 1], e->promoted - 1);
+    e->promoter = a->id + 1;
+    e->promoted = server + 1;
+}
+
+/* ---- Reading ---- */
+
+struct reader {
+    char line[TEXT_CHARS];
+    size_t line_used;
+    long long bulk_left; /* with its line's end */
+    struct item {
+        char type;
+        char text[TEXT_CHARS];
+        size_t used;
+    } items[ITEMS_MAX];
+    int count, wanted; /* items that are still to come */
+};
+
+static struct talk {
+    uint64_t number; /* the link's, plus one */
+    bool is_of_this_life;
+    struct reader readers[2]; /* of what end 0 and end 1 get */
+    struct heard heard;
+} * talks;
+
+static const char *word(const struct reader *r, int at) {
+    return at < r->count && at < ITEMS_MAX ? r->items[at].text : "";
+}
+
+/* A Sentinel's request, to a server or another Sentinel; items[0] is the array. */
+static void take_request(struct talk *t, int from, int to) {
+    const struct reader *r = &t->readers[1];
+    const char *first = word(r, 1);
+    if (strcasecmp(first, "PUBLISH") == 0) {
+        take_hello(from, &t->heard, t->is_of_this_life, word(r, 3));
+    } else if (strcasecmp(first, "SENTINEL") == 0 &&
+               strcasecmp(word(r, 2), "is-master-down-by-addr") == 0) {
+        take_ask(from, strtoull(word(r, 5), NULL, 10), word(r, 6));
+    } else if (strcasecmp(first, "SLAVEOF") == 0) {
+        if (strcasecmp(word(r, 2), "NO") == 0)
+            take_promotion(from, to);
+        else if (t->heard.any && t->heard.address == to)
+            find("Sentinel %d tells server %d to follow %s %s, and names it as the primary", from,
+                 to, word(r, 2), word(r, 3));
+    }
+}
+
+/* Another Sentinel's answer: whether the primary is down, for whom it votes, in which epoch. */
+static void take_reply(const struct talk *t, int from) {
+    const struct reader *r = &t->readers[0];
+    if (r->count != 4 || r->items[1].type != ':' || r->items[2].type != '$' ||
+        r->items[3].type != ':')
+        return;
+    take_answer(from, word(r, 2), strtoull(word(r, 3), NULL, 10));
+}
+
+static void end_item(struct reader *r, struct talk *t, int link, int end) {
+    const struct link *l = &network->links[link];
+    if (--r->wanted > 0) return;
+    if (end == 1)
+        take_request(t, l->ends[0].node, l->ends[1].node);
+    else if (l->ends[1].node >= servers && l->number >= sentinels[l->ends[1].node].renewed_links)
+        take_reply(t, l->ends[1].node);
+    r->count = r->wanted = 0;
+}
+
+static void take_line(struct reader *r, struct talk *t, int link, int end) {
+    long long number = strtoll(r->line + 1, NULL, 10);
+    if (r->wanted == 0) {
+        r->wanted = 1;
+        r->count = 0;
+    }
+    int at = r->count++;
+    if (at < ITEMS_MAX) {
+        struct item *i = &r->items[at];
+        i->type = r->line[0];
+        i->used = 0;
+        i->text[0] = '\0';
+        if (i->type != '$') memcpy(i->text, r->line + 1, r->line_used);
+    }
+    if (r->line[0] == '*' && number > 0) r->wanted += (int)number;
+    if (r->line[0] == '$' && number >= 0)
+        r->bulk_left = number + 2;
+    else
+        end_item(r, t, link, end);
+}
+
+static void take_bulk_byte(struct reader *r, struct talk *t, int link, int end, char byte) {
+    struct item *i = r->count <= ITEMS_MAX ? &r->items[r->count - 1] : NULL;
+    if (i && r->bulk_left > 2 && i->used + 1 < sizeof(i->text)) {
+        i->text[i->used++] = byte;
+        i->text[i->used] = '\0';
+    }
+    if (--r->bulk_left == 0) end_item(r, t, link, end);
+}
+
+static void take_byte(struct reader *r, struct talk *t, int link, int end, char byte) {
+    if (r->bulk_left) {
+        take_bulk_byte(r, t, link, end, byte);
+    } else if (byte == '\n') {
+        if (r->line_used && r->line[r->line_used - 1] == '\r') r->line_used--;
+        r->line[r->line_used] = '\0';
+        if (r->line_used) take_line(r, t, link, end);
+        r->line_used = 0;
+    } else if (r->line_used + 1 < sizeof(r->line)) {
+        r->line[r->line_used++] = byte;
+    }
+}
+
+void witness_see(int link, int end, const uint8_t *bytes, size_t length) {
+    const struct link *l = &network->links[link];
+    int from = l->ends[0].node;
+    if (from == OUTSIDE || from < servers) return;
+    if (!talks && !(talks = calloc(LINKS_MAX, sizeof(*talks)))) abort();
+    struct talk *t = &talks[link];
+    if (t->number != l->number + 1) {
+        memset(t, 0, sizeof(*t));
+        t->number = l->number + 1;
+    }
+    t->is_of_this_life = l->number >= world->nodes[from].start_links;
+    for (size_t i = 0; i < length; i++) take_byte(&t->readers[end], t, link, end, (char)bytes[i]);
+}

@@ -56,8 +56,9 @@ static struct sentinel {
     uint64_t epoch_of_former_lives, epoch_of_this_life; /* the highest of configurations */
     unsigned life;
     bool may_fall;
-    uint64_t renewed_links; /* how many links there had been when its machine was new */
-    int votes[EPOCHS_MAX];  /* index of an id, plus one */
+    uint64_t renewed_links;        /* how many links there had been when its machine was new */
+    int votes[EPOCHS_MAX];         /* index of an id, plus one */
+    int64_t told_nsec[EPOCHS_MAX]; /* when the one that the vote is for heard of it first */
 } sentinels[NODES_MAX];
 
 static struct epoch {
@@ -94,6 +95,7 @@ void witness_note_renewed(int sentinel) {
     s->may_fall = true;
     s->renewed_links = network->links_made;
     memset(s->votes, 0, sizeof(s->votes));
+    memset(s->told_nsec, 0, sizeof(s->told_nsec));
     for (uint64_t epoch = 0; epoch <= highest_epoch + 1; epoch++) epochs[epoch].is_exempt = true;
 }
 
@@ -206,11 +208,12 @@ static void take_ask(int node, uint64_t epoch, const char *id) {
     struct sentinel *s = &sentinels[node];
     if (id[0] == '*' || epoch >= EPOCHS_MAX - 1) return;
     if (epoch > highest_epoch) highest_epoch = epoch;
+    s->id = index_of_id(id);
     s->asks[s->asks_count++ % ASKS_MAX] =
         (struct ask){network_seen_sent_nsec(), index_of_id(id), epoch};
 }
 
-static void take_answer(int node, const char *leader, uint64_t epoch) {
+static void take_answer(int node, int asker, const char *leader, uint64_t epoch) {
     struct sentinel *s = &sentinels[node];
     int id = index_of_id(leader);
     if (id == NOBODY || epoch >= EPOCHS_MAX) return;
@@ -222,6 +225,7 @@ static void take_answer(int node, const char *leader, uint64_t epoch) {
         last_voter = node;
     }
     s->votes[epoch] = id + 1;
+    if (sentinels[asker].id == id && !s->told_nsec[epoch]) s->told_nsec[epoch] = world->now_nsec;
 }
 
 /* ---- Promotions ---- */
@@ -239,12 +243,16 @@ static const struct ask *ask_before(const struct sentinel *s, int64_t sent_nsec)
     return best;
 }
 
-static int votes_for(int node, const struct ask *a) {
+static int votes_for(int node, const struct ask *a, int64_t until_nsec) {
     int votes = 0;
     for (int i = servers; i < nodes; i++) {
         int vote = sentinels[i].votes[a->epoch];
         /* Its own vote is read only where another asked for it. */
-        votes += i == node ? !vote || vote - 1 == a->id : vote - 1 == a->id;
+        if (i == node)
+            votes += !vote || vote - 1 == a->id;
+        else
+            votes += vote - 1 == a->id && sentinels[i].told_nsec[a->epoch] &&
+                     sentinels[i].told_nsec[a->epoch] <= until_nsec;
     }
     return votes;
 }
@@ -261,7 +269,7 @@ static void take_promotion(int node, int server) {
         return;
     }
     struct epoch *e = &epochs[a->epoch];
-    int all = nodes - servers, votes = votes_for(node, a);
+    int all = nodes - servers, votes = votes_for(node, a, network_seen_sent_nsec());
     if (votes <= all / 2)
         find("Sentinel %d promotes server %d in epoch %llu with %d votes of %d", node, server,
              (unsigned long long)a->epoch, votes, all);
@@ -316,12 +324,12 @@ static void take_request(struct talk *t, int from, int to) {
 }
 
 /* Another Sentinel's answer: whether the primary is down, for whom it votes, in which epoch. */
-static void take_reply(const struct talk *t, int from) {
+static void take_reply(const struct talk *t, int from, int to) {
     const struct reader *r = &t->readers[0];
     if (r->count != 4 || r->items[1].type != ':' || r->items[2].type != '$' ||
         r->items[3].type != ':')
         return;
-    take_answer(from, word(r, 2), strtoull(word(r, 3), NULL, 10));
+    take_answer(from, to, word(r, 2), strtoull(word(r, 3), NULL, 10));
 }
 
 static void end_item(struct reader *r, struct talk *t, int link, int end) {
@@ -330,7 +338,7 @@ static void end_item(struct reader *r, struct talk *t, int link, int end) {
     if (end == 1)
         take_request(t, l->ends[0].node, l->ends[1].node);
     else if (l->ends[1].node >= servers && l->number >= sentinels[l->ends[1].node].renewed_links)
-        take_reply(t, l->ends[1].node);
+        take_reply(t, l->ends[1].node, l->ends[0].node);
     r->count = r->wanted = 0;
 }
 

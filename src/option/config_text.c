@@ -505,6 +505,14 @@ void option_rewrite_text(struct slice old_text, bool force_all, struct buffer *o
     memory_free(rows, MEMORY_OTHER);
 }
 
+bool option_text_fits(struct slice text) {
+    struct slice line;
+    if (text.length > OPTION_FILE_BYTES_MAX) return false;
+    while (next_line(&text, &line))
+        if (line.length > OPTION_LINE_BYTES_MAX) return false;
+    return true;
+}
+
 /* ---- values of any bytes ---- */
 
 /* The value of CONFIG SET was split at each blank, so its words are joined again. A line of a file

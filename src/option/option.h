@@ -230,6 +230,10 @@ FOR_TESTS void option_set_include_reader(bool (*read)(const char *path, struct b
  * lines beside it go. Line ends become \n. */
 void option_rewrite_text(struct slice old_text, bool force_all, struct buffer *out);
 
+/* Whether the text is within the limits of a file that is loaded: its size, and the length of each
+ * line. A value of a custom row may have grown beyond them since it was set. */
+bool option_text_fits(struct slice text);
+
 /* Which of the registered options concern a mode of the program. Others are accepted and kept, but
  * no document has them, and none is added to a rewritten file. */
 struct option_scope {

@@ -29,7 +29,8 @@
 #define UNRECOGNIZED "Unrecognized sentinel configuration statement."
 #define NO_PRIMARY "No such master with specified name."
 #define NOT_POSITIVE "negative or zero time parameter."
-#define RENAMED_MAX 256 /* commands of a primary: 6.2 has 224 */
+#define RENAMED_MAX 256        /* commands of a primary: 6.2 has 224 */
+#define RENAMED_BYTES_MAX 1024 /* a line of the file must hold the command and its name, quoted */
 #define PATH_BYTES_MAX 4096
 #define PARALLEL_SYNCS_MAX                                                \
     1000000 /* the rules add it up; more than replicas can be is the same \
@@ -246,6 +247,7 @@ static void add_renamed(struct primary *p, struct slice command, struct slice na
 static bool set_renamed(struct primary *p, const struct slice *values) {
     struct slice command = values[0], name = values[1];
     if (!command.length || !name.length || has_nul(command) || has_nul(name)) return false;
+    if (command.length > RENAMED_BYTES_MAX || name.length > RENAMED_BYTES_MAX) return false;
     if (p->renamed_count == RENAMED_MAX && !find_renamed(p, command)) return false;
     struct renamed_command *former = find_renamed(p, command);
     if (former) drop_renamed(p, former);

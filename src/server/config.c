@@ -107,7 +107,10 @@ static bool rewrite_file(bool force_all,
     bool done = read_old(path, &old);
     if (done) {
         option_rewrite_text(buffer_slice(&old), force_all, &new);
-        done = replace(path, buffer_slice(&new), FILE_MODE);
+        /* What could not be loaded again must not take the place of a file that can be. */
+        done = option_text_fits(buffer_slice(&new));
+        if (!done) errno = EFBIG;
+        done = done && replace(path, buffer_slice(&new), FILE_MODE);
     }
     int error = errno;
     buffer_free(&old);

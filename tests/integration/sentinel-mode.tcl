@@ -148,6 +148,18 @@ start_sentinel_alone "sentinel monitor m1 127.0.0.1 1 1\nsentinel monitor m2 127
         assert_equal 1 [tell acl deluser watcher]
     }
 
+    test {What could not be read again is not written} {
+        assert_equal OK [tell acl setuser wide on ~[string repeat k 70000]]
+        set kept [read_whole [srv 0 config_file]]
+        assert_error {*could not be written*} {tell sentinel flushconfig}
+        assert_equal $kept [read_whole [srv 0 config_file]]
+        assert_error {ERR Invalid argument*} {
+            tell sentinel set m1 rename-command config [string repeat x 1025]
+        }
+        assert_equal 1 [tell acl deluser wide]
+        assert_equal OK [tell sentinel flushconfig]
+    } {} ours
+
     test {Subscribers hear events} {
         set listener [to_sentinel]
         $listener psubscribe *

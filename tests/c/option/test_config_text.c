@@ -540,6 +540,21 @@ static void test_family_churn(void **state) {
     buffer_free(&lines);
 }
 
+/* What load_line would refuse for its length. */
+static void test_text_fits(void **state) {
+    struct buffer text;
+    buffer_init(&text, MEMORY_OTHER);
+    buffer_append_c_string(&text, "flag no\n");
+    memset(buffer_reserve(&text, OPTION_LINE_BYTES_MAX), 'x', OPTION_LINE_BYTES_MAX);
+    text.length += OPTION_LINE_BYTES_MAX;
+    assert_true(option_text_fits(buffer_slice(&text)));
+    buffer_append_c_string(&text, "\nflag no\n");
+    assert_true(option_text_fits(buffer_slice(&text)));
+    text.bytes[text.length - strlen("\nflag no\n")] = 'x';
+    assert_false(option_text_fits(buffer_slice(&text)));
+    buffer_free(&text);
+}
+
 static void append_random_line(struct buffer *text) {
     static const char *const lines[] = {"timeout %u", "zeit %u", "limit %ukb", "limit %u",
                                         "point x%u",  "# %u",    "",           "load %u"};
@@ -616,6 +631,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_family_faults, setup, teardown),
         cmocka_unit_test_setup_teardown(test_family_rewrite, setup, teardown),
         cmocka_unit_test_setup_teardown(test_family_churn, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_text_fits, setup, teardown),
         cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

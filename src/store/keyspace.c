@@ -112,7 +112,8 @@ static bool apply_min_fill(const struct option_row *row, char *reason, size_t re
 static const struct option_row option_rows[] = {
     OPTION_INT("databases", &databases_wanted, "16", 1, INT32_MAX, 0, "general", 10,
                "Number of databases that SELECT can choose from, numbered from 0."),
-    OPTION_BOOL("keyspace-by-slot", &by_slot, false, OPTION_HIDDEN, "general", 11,
+    OPTION_BOOL("keyspace-by-slot", &by_slot, false, OPTION_FILE_ONLY | OPTION_HIDDEN, "general",
+                11,
                 "For tests: keep the keys of each slot in a table of their own, as a node of a "
                 "cluster does."),
     OPTION_BOOL("activerehashing", &active_rehashing, true, OPTION_MUTABLE, "memory", 200,

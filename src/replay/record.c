@@ -43,6 +43,9 @@
 #define PAUSE_MSEC 20
 /* How often the block is written and the server asked whether it still samples. */
 #define LOOK_MSEC 1000
+/* For so long what waits at the end is read. The largest buffer, 64 MB, takes some seconds; a
+ * server whose ids never come to the end that it named must not hold the tool. */
+#define REST_MSEC_MAX 10000
 
 enum option { OPTION_SAMPLE, OPTION_BUFFER, OPTIONS };
 static const char *const option_names[OPTIONS] = {"trace-sample", "trace-buffer-size"};
@@ -80,6 +83,12 @@ static int complain_of_record(int status) {
 
 /* --- what the server says --------------------------------------------------------------------- */
 
+/* A figure of TRACE STATUS; a nonsensical one becomes one that can be added to and taken from. */
+static int64_t status_figure(const char *text) {
+    int64_t figure = strtoll(text, NULL, 10);
+    return figure < 0 ? 0 : figure > INT64_MAX / 2 ? INT64_MAX / 2 : figure;
+}
+
 /* Reads the figures of TRACE STATUS that a recording needs. False with `failure`. */
 static bool ask_status(uint64_t *next_id, int64_t *without_keys, int64_t *sample) {
     struct slice words[] = {SLICE("TRACE"), SLICE("STATUS")};
@@ -96,9 +105,10 @@ static bool ask_status(uint64_t *next_id, int64_t *without_keys, int64_t *sample
     *without_keys = *sample = 0;
     for (unsigned i = 0; good && i + 1 < status.count; i += 2) {
         const char *name = tool_answer_text(&status, i), *value = tool_answer_text(&status, i + 1);
-        if (!strcmp(name, "next_id")) *next_id = strtoull(value, NULL, 10);
-        if (!strcmp(name, "without_keys")) *without_keys = strtoll(value, NULL, 10);
-        if (!strcmp(name, "sample")) *sample = strtoll(value, NULL, 10);
+        int64_t figure = status_figure(value);
+        if (!strcmp(name, "next_id")) *next_id = (uint64_t)figure;
+        if (!strcmp(name, "without_keys")) *without_keys = figure;
+        if (!strcmp(name, "sample")) *sample = figure;
     }
     if (good && !*next_id) good = fail_because("the server's TRACE STATUS has no next_id", "");
     tool_answer_free(&status);
@@ -289,14 +299,14 @@ static bool read_until_end(void) {
 
 /* Reads what the server had recorded when the end came. */
 static bool read_rest(void) {
-    int64_t without_keys, sample;
+    int64_t without_keys, sample, until_msec = clock_monotonic_msec() + REST_MSEC_MAX;
     uint64_t next_id;
     if (!ask_status(&next_id, &without_keys, &sample)) return false;
     if (!end_id) end_id = next_id;
     without_keys -= without_keys_before + own_requests;
     end.without_keys = without_keys > 0 ? without_keys : 0; /* CONFIG RESETSTAT may come between */
     for (uint64_t before = 0; last_id > before || !before;) {
-        if (last_id + 1 >= end_id) return true;
+        if (last_id + 1 >= end_id || clock_monotonic_msec() >= until_msec) return true;
         before = last_id ? last_id : 1;
         if (!read_some()) return false;
     }
@@ -331,6 +341,7 @@ static int record_to_file(void) {
     bool is_flushed = trace_file_flush(file); /* a failure is told by trace_file_finish */
     (void)is_flushed;
     end.missing = (int64_t)(end_id > begin_id ? end_id - begin_id : 0) - trace_file_written(file);
+    if (end.missing < 0) end.missing = 0; /* the server's ids pass the end that it named */
     bool is_whole = trace_file_finish(file, &end, why);
     if (is_whole || status == RECORD_EXIT_FAILED) {
         if (is_whole) print_summary();

@@ -128,6 +128,73 @@ test {Files that are no traces, or damaged ones, are refused} {
     file delete $file
 }
 
+# Of a server that is none: answers whole requests. Each TRACE READ has one more record, and TRACE
+# STATUS names figures at the ends of 64 bits from the third time on.
+proc answer_absurdly {channel} {
+    if {[gets $channel line] < 0} {
+        if {[eof $channel]} { close $channel }
+        return
+    }
+    set words {}
+    fconfigure $channel -blocking 1
+    for {set i [string range $line 1 end]} {$i > 0} {incr i -1} {
+        gets $channel
+        lappend words [string tolower [gets $channel]]
+    }
+    fconfigure $channel -blocking 0
+    set answer "+OK\r\n"
+    switch -glob $words {
+        "config get trace-sample" { set answer "*2\r\n+trace-sample\r\n+0\r\n" }
+        "config get *" { set answer "*2\r\n+[lindex $words 2]\r\n+1048576\r\n" }
+        "trace status" {
+            lassign {1 -9223372036854775808} next without
+            if {[incr ::absurd_asked] > 2} {
+                lassign [list $::absurd_end 9223372036854775807] next without
+            }
+            set answer "*6\r\n+next_id\r\n:$next\r\n+without_keys\r\n:$without\r\n"
+            append answer "+sample\r\n:100\r\n"
+        }
+        "trace read *" {
+            set answer "*1\r\n*6\r\n:[incr ::absurd_id]\r\n:1700000000000000\r\n:1\r\n:0\r\n"
+            append answer ":0\r\n*2\r\n\$3\r\nget\r\n*1\r\n\$1\r\nk\r\n"
+        }
+    }
+    catch { puts -nonewline $channel $answer }
+}
+
+proc greet_absurdly {channel args} {
+    fconfigure $channel -translation {crlf binary} -blocking 0 -buffering none
+    fileevent $channel readable [list answer_absurdly $channel]
+}
+
+foreach {what last} {"next to none" 1 "all that there can be" 9223372036854775807} {
+    test "A server whose figures are absurd does not hold a recording: ids, $what" {
+        set ::absurd_asked [set ::absurd_id 0]
+        set ::absurd_end $last
+        set file [tmpfile trace]
+        set listener [socket -server greet_absurdly -myaddr 127.0.0.1 0]
+        set port [lindex [fconfigure $listener -sockname] 2]
+        set out ""
+        set run [open |[list $lab record -p $port --out $file --seconds 0.2 2>@1] r]
+        fconfigure $run -blocking 0
+        set until [expr {[clock milliseconds] + $::patience_ms}]
+        while {[clock milliseconds] < $until && ![eof $run]} {
+            append out [read $run]
+            after 25 {set ::absurd_waited 1}
+            vwait ::absurd_waited
+        }
+        close $listener
+        if {![eof $run]} { exec kill -KILL {*}[pid $run] }
+        fconfigure $run -blocking 1
+        assert_equal 0 [catch {close $run} message] "$out$message"
+        assert_match "*: * requests of one key in 100*" $out
+        assert_no_match "*-* requests are missing*" $out
+        set result [tool $lab curve $file]
+        assert_match "*the trace has no reads*" [dict get $result err] "it is whole"
+        file delete $file
+    }
+}
+
 start_server {} {
     test {A server that keeps no traces is named as such} {
         if {[llength [r config get trace-sample]]} {

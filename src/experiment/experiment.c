@@ -32,6 +32,7 @@
 #include "experiment/experiment_starter.h"
 #include "experiment/experiment_traffic.h"
 #include "peer/peer_tls.h"
+#include "replay/replay_trace.h"
 #include "tools/tool_end.h"
 #include "tools/tool_watcher.h"
 
@@ -42,7 +43,9 @@ static struct experiment_limit limits[EXPERIMENT_STOPS_MAX];
 static struct tool_watcher watcher;
 static struct experiment_starter starter;
 static struct experiment_server servers[EXPERIMENT_ARMS_MAX];
-static struct tool_connection logins[EXPERIMENT_ARMS_MAX]; /* of the servers */
+static struct tool_connection logins[EXPERIMENT_ARMS_MAX];  /* of the servers */
+static struct tool_connection senders[EXPERIMENT_ARMS_MAX]; /* logins of the load */
+static struct replay_scan scan;                             /* of --trace */
 static struct experiment_traffic *traffic[EXPERIMENT_ARMS_MAX];
 static struct experiment_load *load;
 static struct experiment_record record;
@@ -81,6 +84,21 @@ static bool take_other_address(struct tool_connection *login) {
     return true;
 }
 
+/* Makes the load's requests, for each server anew. A trace is read to its end before. */
+static bool make_traffic(void) {
+    char why[TRACE_FILE_REASON_CHARS];
+    if (options.trace && !replay_scan_file(options.trace, &scan, why)) {
+        snprintf(failure, sizeof(failure), "--trace: %s", why);
+        return false;
+    }
+    for (unsigned i = 0; record.has_load && i < plan.server_count; i++) {
+        traffic[i] = experiment_traffic_create(
+            &options, &scan, &logins[i], (uint64_t)options.seed + i, failure, sizeof(failure));
+        if (!traffic[i]) return false;
+    }
+    return true;
+}
+
 /* Reads the command line as far as that is possible without a server. */
 static bool read_request(int count, char **words) {
     char reason[TOOL_REASON_CHARS];
@@ -89,7 +107,7 @@ static bool read_request(int count, char **words) {
         return false;
     }
     if (options.help) return true;
-    record.has_load = options.rate > 0;
+    record.has_load = experiment_options_send(&options);
     const char *goal_name = options.goal ? options.goal : "p99";
     int goal = experiment_figure_find(goal_name, strlen(goal_name), record.has_load);
     if (goal < 0) {
@@ -104,11 +122,7 @@ static bool read_request(int count, char **words) {
     if (!experiment_plan_init(&plan, &options, failure, sizeof(failure))) return false;
     for (unsigned i = 0; i < plan.server_count; i++) logins[i] = options.connection;
     if (options.against && !take_other_address(&logins[plan.server_count - 1])) return false;
-    for (unsigned i = 0; record.has_load && i < plan.server_count; i++) {
-        traffic[i] = experiment_traffic_create(&options, (uint64_t)options.seed + i, failure,
-                                               sizeof(failure));
-        if (!traffic[i]) return false;
-    }
+    if (!make_traffic()) return false;
     if (plan.arm_count >= 2) return true;
     snprintf(failure, sizeof(failure), "one combination alone is nothing to compare");
     return false;
@@ -131,12 +145,15 @@ static bool start_load(void) {
         .server_count = plan.server_count,
         .connections = (unsigned)options.clients,
         .threads = (unsigned)options.threads,
-        .pipeline = (unsigned)options.pipeline,
         .resp3 = options.resp3,
     };
     if (!record.has_load) return true;
+    settings.helpers = experiment_traffic_helpers(traffic[0]);
+    settings.pipeline = (unsigned)options.pipeline + settings.helpers;
     for (unsigned i = 0; i < settings.server_count; i++) {
-        settings.servers[i] = &logins[i];
+        senders[i] = logins[i];
+        if (options.trace) replay_trace_login(&scan, &senders[i]);
+        settings.servers[i] = &senders[i];
         settings.sources[i] = experiment_traffic_source(traffic[i]);
     }
     load = experiment_load_start(&settings, failure);
@@ -192,6 +209,17 @@ static bool prepare_servers(void) {
 
 /* --- the blocks ------------------------------------------------------------------------------- */
 
+/* What of the trace is the load. */
+static void announce_trace(void) {
+    int64_t sent = scan.verdicts[REPLAY_SENDS];
+    fprintf(stderr, "The load: %s, %" PRId64 " requests in %.1f s.", options.trace, sent,
+            (double)(scan.last_usec - scan.first_usec) / 1e6 / options.pace);
+    if (scan.records > sent)
+        fprintf(stderr, " %" PRId64 " more cannot be sent (redis-lab replay says why).",
+                scan.records - sent);
+    fputs(scan.is_cut ? " The trace is cut: what was recorded last is missing.\n" : "\n", stderr);
+}
+
 static void announce_plan(void) {
     double seconds = (double)plan.rounds * plan.arm_count * (options.block_s + options.settle_s);
     for (unsigned i = 0; i < plan.server_count; i++)
@@ -201,6 +229,7 @@ static void announce_plan(void) {
         fprintf(stderr, "%s%s", i ? " | " : "", plan.arms[i].label);
     fprintf(stderr, "), %u rounds, %g + %g s a block: %.0f s. Seed %" PRIu64 ".\n", plan.rounds,
             options.settle_s, options.block_s, seconds, record.seed);
+    if (options.trace) announce_trace();
     unsigned least = experiment_rounds_least(plan.arm_count);
     if (plan.rounds < least)
         fprintf(stderr, "Too few rounds to tell a difference from noise: --rounds %u at least.\n",
@@ -230,6 +259,7 @@ static void run_all_blocks(void) {
         .progress = isatty(STDERR_FILENO) ? show_blocks_done : NULL,
     };
     record.plan = &plan;
+    record.trace = options.trace;
     record.block_s = options.block_s;
     record.settle_s = options.settle_s;
     record.server_count = plan.server_count;
@@ -312,6 +342,9 @@ static int run_and_report(void) {
     announce_plan();
     run_all_blocks();
     bool is_back = put_back();
+    experiment_load_stop(load);
+    load = NULL;
+    if (options.trace) record.trace_passes = experiment_traffic_passes(traffic[0]);
     int status = exit_status_of(record.outcome);
     if (status)
         fprintf(stderr, "redis-lab experiment: %s%s\n", record.reason,

@@ -197,8 +197,8 @@ static void end_load_block(struct run *run, struct experiment_block *block) {
                    block->values[EXPERIMENT_REQUESTS] + block->values[EXPERIMENT_ERRORS]);
     end_run(run, EXPERIMENT_FAILED,
             "%d s after a block its load is not answered but for %s requests a second: the server "
-            "stalls, or --rate is more than the server or this machine can do",
-            ANSWERS_SECONDS, answered);
+            "stalls, or %s is more than the server or this machine can do",
+            ANSWERS_SECONDS, answered, run->record->trace ? "--pace" : "--rate");
 }
 
 static void run_block(struct run *run, unsigned round, unsigned index) {

@@ -27,6 +27,9 @@
 #define DRAIN_NSEC 1000000000
 #define START_MSEC 10000
 #define POLL_MSEC 5
+/* A batch's word is the number of its requests, and the number of its helpers times this, which is
+ * above the requests of any batch. */
+#define HELPER ((uintptr_t)1 << 16)
 
 /* Requests of an interval or of a block. */
 struct counted {
@@ -90,19 +93,21 @@ static bool next_lane_batch(void *context, unsigned thread, unsigned most,
     struct lane *lane = context;
     bool more = lane->source.next(lane->source.context, thread, most, batch);
     if (atomic_load(&lane->load->chosen) != lane->index) batch->replies = 0;
-    batch->about = batch->replies;
+    batch->about = batch->replies | (uintptr_t)lane->load->settings.helpers * HELPER;
     return more;
 }
 
-static void count_answer(struct counted *c, const struct load_answer *answer, bool ends_batch) {
+/* `helpers` of the requests are not counted, unless they fail. */
+static void count_answer(struct counted *c, const struct load_answer *answer, unsigned helpers,
+                         bool ends_batch) {
     bool failed = answer->outcome == LOAD_ERROR || answer->outcome == LOAD_OOM ||
                   answer->outcome == LOAD_LOST;
     int64_t nsec = answer->answered_nsec - answer->due_nsec;
     if (failed) {
         c->errors += answer->count;
-    } else {
-        c->answered += answer->count;
-        load_latency_note(&c->latency, nsec, answer->count);
+    } else if (answer->count > helpers) {
+        c->answered += answer->count - helpers;
+        load_latency_note(&c->latency, nsec, answer->count - helpers);
     }
     if (!ends_batch) return;
     c->batches++;
@@ -112,12 +117,14 @@ static void count_answer(struct counted *c, const struct load_answer *answer, bo
 static void take_lane_answer(void *context, unsigned thread, const struct load_answer *answer) {
     struct lane *lane = context;
     struct tally *t = &lane->load->tallies[thread];
-    bool ends_batch = answer->first + answer->count >= answer->about;
+    uintptr_t about = answer->about, helpers = about / HELPER;
+    bool ends_batch = answer->first + answer->count >= about % HELPER;
+    helpers = helpers > answer->first ? helpers - answer->first : 0;
     if (answer->outcome == LOAD_UNANSWERED) return;
     pthread_mutex_lock(&t->mutex);
-    count_answer(&t->interval, answer, ends_batch);
+    count_answer(&t->interval, answer, (unsigned)helpers, ends_batch);
     if (is_in_block(t, answer->due_nsec)) {
-        count_answer(&t->block, answer, ends_batch);
+        count_answer(&t->block, answer, (unsigned)helpers, ends_batch);
         t->done += ends_batch;
     }
     pthread_mutex_unlock(&t->mutex);
@@ -213,7 +220,8 @@ void experiment_load_stop(struct experiment_load *load) {
 
 const char *experiment_load_failure(const struct experiment_load *load) {
     if (!atomic_load(&load->ended)) return NULL;
-    return *load->reason ? load->reason : "the load has ended";
+    /* Requests that options ask for never end. */
+    return *load->reason ? load->reason : "its requests have ended: the trace file has changed";
 }
 
 void experiment_load_choose(struct experiment_load *load, unsigned server) {

@@ -20,10 +20,12 @@ struct experiment_load;
 struct tool_connection;
 
 struct experiment_load_settings {
-    const struct tool_connection *servers[EXPERIMENT_ARMS_MAX];
+    const struct tool_connection *servers[EXPERIMENT_ARMS_MAX]; /* logins */
     struct load_source sources[EXPERIMENT_ARMS_MAX]; /* one for each server; an open loop */
     unsigned server_count;
     unsigned connections, threads, pipeline;
+    unsigned
+        helpers; /* so many requests at the begin of each batch are counted only if they fail */
     bool resp3;
 };
 

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "replay/replay_trace.h"
+
 #define BLOCK_SECONDS_MAX 300
 #define ROUNDS_MAX 1000
 /* A server answers INFO in some hundred microseconds: more often, and the watching shows. */
@@ -15,6 +17,7 @@
 #define THREADS_MAX 64
 #define PIPELINE_MAX 10000
 #define KEYSPACE_MAX INT64_C(1000000000000) /* twelve digits */
+#define VALUE_BYTES_USUAL 3
 #define VALUE_BYTES_MAX (INT64_C(64) * 1024 * 1024)
 
 #define TYPE struct experiment_options
@@ -64,6 +67,13 @@ static bool take_one_stop(void *settings, const char *value, char *reason, size_
     TYPE *o = settings;
     return append_word(o->stops, &o->stop_count, EXPERIMENT_STOPS_MAX, value, "--stop-if", reason,
                        reason_size);
+}
+
+static bool take_trace_pace(void *settings, const char *value, char *reason, size_t reason_size) {
+    TYPE *o = settings;
+    if (replay_pace_parse(value, &o->pace)) return true;
+    snprintf(reason, reason_size, "--pace wants a number from 0.001 to 1000");
+    return false;
 }
 
 static const struct tool_option rows[] = {
@@ -136,12 +146,27 @@ static const struct tool_option rows[] = {
     {.name = "--rate",
      .argument = "number",
      .help = "Send so many requests a second, as an open loop: -t, or a command after all options, "
-             "says which. Without it nothing is sent, and the load is that of the server's own "
-             "clients.",
+             "says which. Without it and without --trace nothing is sent, and the load is that of "
+             "the server's own clients.",
      .group = GROUP_LOAD,
      .number = PLACE(rate),
      .least = 1,
      .most = RATE_MAX},
+    {.name = "--trace",
+     .argument = "file",
+     .help =
+         "Send the requests of this trace, which redis-lab record has written, as they were due "
+         "then, and again from its beginning when it is through.",
+     .group = GROUP_LOAD,
+     .text = PLACE(trace),
+     .completes = "file"},
+    {.name = "--pace",
+     .argument = "factor",
+     .help = "Of --trace; 1: as recorded; 2: twice as fast; 0.5: at half the pace (1).",
+     .group = GROUP_LOAD,
+     .text = PLACE(pace_text),
+     .completes = "0.5 1 2",
+     .take = take_trace_pace},
     {.name = "-t",
      .argument = "tests",
      .help = "Requests of these tests of redis-benchmark, which take turns: set,get.",
@@ -236,6 +261,7 @@ static const char *const examples[] = {
     "redis-lab experiment --set maxmemory-policy=allkeys-lru,allkeys-lfu --goal hit_percent",
     "redis-lab experiment -p 7000 --set hz=10,100 --stop-if 'p99>50ms' --html result.html",
     "redis-lab experiment --start redis-server --set io-threads=1,4 --rate 50000 -t get",
+    "redis-lab experiment --trace load.trace --pace 2 --set maxmemory-samples=5,10",
     NULL,
 };
 
@@ -260,7 +286,8 @@ static bool check_started(const struct experiment_options *o, char reason[TOOL_R
     struct tool_connection plain;
     tool_connection_init(&plain);
     bool has_values = o->set_count || o->profile_count;
-    if (!o->rate) return refuse_options(reason, "--start wants --rate: nobody else sends a load");
+    if (!experiment_options_send(o))
+        return refuse_options(reason, "--start wants --rate or --trace: nobody else sends a load");
     if (o->start_count > 1 && has_values)
         return refuse_options(reason, "several --start exclude --set and --profile");
     if (o->start_count == 1 && !has_values && !o->against)
@@ -275,9 +302,36 @@ static bool check_started(const struct experiment_options *o, char reason[TOOL_R
     return true;
 }
 
+/* Tests what the load's options say together, and completes them. */
+static bool check_load(struct experiment_options *o, char reason[TOOL_REASON_CHARS]) {
+    bool has_shape = o->tests || o->pipeline > 1 || o->threads > 1 || o->keyspace >= 0 ||
+                     o->value_bytes != VALUE_BYTES_USUAL;
+    if (o->trace && o->rate)
+        return refuse_options(reason,
+                              "--trace and --rate exclude each other: --pace is the "
+                              "trace's rate");
+    if (o->trace && (has_shape || o->command_count))
+        return refuse_options(reason,
+                              "the requests are those of --trace: no -t, -r, -d, -P, --threads, "
+                              "and no command");
+    if (o->pace_text && !o->trace) return refuse_options(reason, "--pace wants --trace");
+    if (o->trace && !*o->trace) return refuse_options(reason, "--trace wants a file");
+    if (o->command_count && !o->rate) {
+        snprintf(reason, TOOL_REASON_CHARS, "%.100s is no option; a command wants --rate",
+                 *o->command);
+        return false;
+    }
+    if (o->rate && !o->tests == !o->command_count)
+        return refuse_options(reason, "--rate wants either -t or a command");
+    if (o->tests && !o->rate) return refuse_options(reason, "-t wants --rate");
+    if (o->threads > o->clients) o->threads = o->clients;
+    return true;
+}
+
 bool experiment_options_read(struct experiment_options *o, int count, char *const *words,
                              char reason[TOOL_REASON_CHARS]) {
-    *o = (struct experiment_options){.block_s = 5,
+    *o = (struct experiment_options){.pace = 1,
+                                     .block_s = 5,
                                      .settle_s = 1,
                                      .rounds = 10,
                                      .interval_msec = 500,
@@ -285,7 +339,7 @@ bool experiment_options_read(struct experiment_options *o, int count, char *cons
                                      .clients = 50,
                                      .threads = 1,
                                      .pipeline = 1,
-                                     .value_bytes = 3,
+                                     .value_bytes = VALUE_BYTES_USUAL,
                                      .keyspace = -1};
     tool_connection_init(&o->connection);
     int taken = tool_options_read(&experiment_tool_options, o, count, words, reason);
@@ -293,15 +347,7 @@ bool experiment_options_read(struct experiment_options *o, int count, char *cons
     if (o->help) return true;
     o->command = words + taken;
     o->command_count = count - taken;
-    if (o->command_count && !o->rate) {
-        snprintf(reason, TOOL_REASON_CHARS, "%.100s is no option; a command wants --rate",
-                 words[taken]);
-        return false;
-    }
-    if (o->rate && !o->tests == !o->command_count)
-        return refuse_options(reason, "--rate wants either -t or a command");
-    if (o->tests && !o->rate) return refuse_options(reason, "-t wants --rate");
-    if (o->threads > o->clients) o->threads = o->clients;
+    if (!check_load(o, reason)) return false;
     if (o->set_count && o->profile_count)
         return refuse_options(reason, "--set and --profile exclude each other");
     if (o->grid && o->set_count < 2)

@@ -35,13 +35,21 @@ struct experiment_options {
     const char *csv, *html; /* files; NULL = none */
     double block_s, settle_s;
     int64_t rounds, seed, interval_msec, probe_msec; /* seed 0: one is drawn */
-    int64_t rate; /* requests of the load a second; 0 = the tool sends none */
+    int64_t rate;      /* requests of the load a second; 0 = none by options */
+    const char *trace; /* a recorded trace, which the load repeats; NULL = none */
+    const char *pace_text;
+    double pace; /* of the trace, above 0 */
     int64_t clients, threads, pipeline, value_bytes;
     int64_t keyspace; /* -1: requests have no random numbers */
     bool resp3, grid, json, help;
 };
 
 extern const struct tool_options experiment_tool_options;
+
+/* Whether the tool sends a load. */
+static inline bool experiment_options_send(const struct experiment_options *o) {
+    return o->rate || o->trace;
+}
 
 /* Sets the defaults, then parses the words after "experiment". False with a reason. */
 MUST_USE bool experiment_options_read(struct experiment_options *o, int count, char *const *words,

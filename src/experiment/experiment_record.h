@@ -36,6 +36,8 @@ struct experiment_record {
     bool has_load;
     uint64_t seed;
     double block_s, settle_s;
+    const char *trace;     /* the file that the load is made of; NULL = none */
+    uint64_t trace_passes; /* how often the load was through it */
     int64_t began_wall_msec;
     unsigned server_count;
     const char *servers[EXPERIMENT_ARMS_MAX], *versions[EXPERIMENT_ARMS_MAX];

@@ -180,6 +180,13 @@ void experiment_report_verdict(const struct experiment_record *r, struct buffer 
                       " In %u of %u blocks this machine could not keep up with the load: their "
                       "latencies are in part the tool's own.",
                       r->late_blocks, r->block_count);
+    if (!r->trace) return;
+    if (r->trace_passes) {
+        buffer_printf(out, " The load was through its trace %" PRIu64 " time%s.", r->trace_passes,
+                      r->trace_passes == 1 ? "" : "s");
+    } else {
+        buffer_append_c_string(out, " The load was not through its trace once.");
+    }
 }
 
 /* --- JSON and CSV ----------------------------------------------------------------------------- */
@@ -275,6 +282,11 @@ void experiment_report_json(const struct experiment_record *r, struct buffer *ou
     append_json_text(out, r->reason);
     buffer_printf(out, ",\"seed\":%" PRIu64 ",\"block_s\":%g,\"settle_s\":%g,", r->seed, r->block_s,
                   r->settle_s);
+    if (r->trace) {
+        buffer_append_c_string(out, "\"trace\":{\"file\":");
+        append_json_text(out, r->trace);
+        buffer_printf(out, ",\"passes\":%" PRIu64 "},", r->trace_passes);
+    }
     buffer_printf(out, "\"began_msec\":%" PRId64 ",\"rounds\":%u,\"rounds_planned\":%u,",
                   r->began_wall_msec, r->rounds, r->plan->rounds);
     buffer_printf(out,

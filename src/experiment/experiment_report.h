@@ -8,7 +8,7 @@
 
 /* Appends the table for the terminal, with the verdict. */
 void experiment_report_table(const struct experiment_record *r, struct buffer *out);
-/* Appends the verdict: one to three sentences in one line. */
+/* Appends the verdict: one to four sentences in one line. */
 void experiment_report_verdict(const struct experiment_record *r, struct buffer *out);
 /* Appends one JSON object in one line, with a line end. */
 void experiment_report_json(const struct experiment_record *r, struct buffer *out);

@@ -189,10 +189,6 @@ int replay_run(int count, char **words) {
         snprintf(failure, sizeof(failure), "%s", why);
         return complain_of_replay(REPLAY_EXIT_FAILED);
     }
-    if (!scan.verdicts[REPLAY_SENDS]) {
-        snprintf(failure, sizeof(failure), "the trace has no request that can be replayed");
-        return complain_of_replay(REPLAY_EXIT_FAILED);
-    }
     fill_settings();
     int status = REPLAY_EXIT_FAILED;
     if (peer_tls_open(&options.connection.tls, failure, sizeof(failure)) && reach_replayed()) {

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Sources and sinks of a replay.
  *
- * The open loop asks for due times ahead of the requests, as batches wait in line where no
- * connection is free. So the file is read twice at the same time: one reader gives due times, the
- * other one requests. Both pass over the same records.
- *
  * Invariants
  *  1. All of this is used by one thread of load/ at a time; the calling thread only waits.
  *  2. A batch has a ticket from when it is made until its last answer. The ticket has a line for
@@ -18,6 +14,7 @@
 #include "base/panic.h"
 #include "load/load_run.h"
 #include "replay/replay_keys.h"
+#include "replay/replay_trace.h"
 #include "tools/tool_end.h"
 #include "tools/tool_greeting.h"
 #include "trace_file/trace_file_reader.h"
@@ -29,8 +26,6 @@
 #define PRELOAD_BATCH_BYTES 65536
 #define PRELOAD_CONNECTIONS 8
 /* The longest wait for the last answers. */
-/* Due times of a trace with absurd ones: some thirty years. */
-#define DUE_NSEC_MAX 1e18
 #define DRAIN_NSEC INT64_C(10000000000)
 /* A server to which no connection can be made for so long is gone. */
 #define GONE_MSEC 5000
@@ -58,13 +53,12 @@ struct ticket {
 
 struct replay {
     const struct replay_settings *settings;
-    struct trace_file_reader *times, *requests;
+    struct replay_trace trace;
     struct replay_result *result;
     struct replay_keys seen;
     struct ticket *free_tickets, *newest_ticket;
     struct buffer bytes;   /* of the batch at hand */
     struct buffer filling; /* of the fill at hand */
-    int64_t due_nsec;
     uint64_t chance, preloaded;
     bool is_over; /* the file's end */
     atomic_bool stop;
@@ -106,31 +100,16 @@ static struct line *add_line(struct ticket *t, enum line_kind kind) {
 
 /* The database that requests are for is selected by the greeting where the trace has only one. */
 static void add_select(struct replay *p, struct ticket *t, uint32_t database, struct buffer *out) {
-    if (!p->settings->scan->has_databases || p->settings->server->database) return;
+    if (!replay_trace_selects(p->settings->scan, p->settings->server)) return;
     replay_select_append(database, out);
     add_line(t, LINE_SELECT);
 }
 
 /* --- the source ------------------------------------------------------------------------------- */
 
-/* Reads up to the next record that is sent. False at the end. */
-static bool next_sent(struct trace_file_reader *reader, struct trace_file_record *record,
-                      const struct replay_command **command) {
-    while (trace_file_next(reader, record) == TRACE_FILE_HAS_RECORD)
-        if (replay_request_judge(record, command) == REPLAY_SENDS) return true;
-    return false;
-}
-
 static int64_t next_due(void *context, unsigned thread) {
     struct replay *p = context;
-    struct trace_file_record record;
-    const struct replay_command *command;
-    if (!next_sent(p->times, &record, &command)) return LOAD_NEVER;
-    double usec = (double)(record.wall_usec - p->settings->scan->first_usec);
-    double nsec = usec * 1000 / p->settings->pace;
-    if (nsec > DUE_NSEC_MAX) nsec = DUE_NSEC_MAX;
-    if ((int64_t)nsec > p->due_nsec) p->due_nsec = (int64_t)nsec; /* wall time may go back */
-    return p->due_nsec;
+    return replay_trace_due(&p->trace);
 }
 
 /* Notes that the request names the key; fills in what its answer will tell. */
@@ -204,7 +183,7 @@ static bool next_requests(void *context, unsigned thread, unsigned most, struct 
     buffer_clear(&p->bytes);
     /* A batch is never without a request, because all records that are sent have a key. */
     for (unsigned i = 0; i < wanted && t->count <= most / 2; i++) {
-        if (!next_sent(p->requests, &record, &command)) break;
+        if (!replay_trace_next(&p->trace, &record, &command)) break;
         append_record(p, t, &record, command);
     }
     if (!t->count) {
@@ -318,7 +297,7 @@ static bool next_contents(void *context, unsigned thread, unsigned most, struct 
     struct ticket *t = take_ticket(p);
     buffer_clear(&p->bytes);
     while (!p->is_over && t->count <= most / 2 && p->bytes.length < PRELOAD_BATCH_BYTES) {
-        p->is_over = trace_file_next(p->requests, &record) != TRACE_FILE_HAS_RECORD;
+        p->is_over = trace_file_next(p->trace.requests.reader, &record) != TRACE_FILE_HAS_RECORD;
         const struct replay_command *command = p->is_over ? NULL : replay_command_of(&record);
         /* DEL and its like do not tell the type: a later request may. */
         if (command && command->type != REPLAY_ANY_TYPE) append_contents(p, t, &record, command);
@@ -338,14 +317,12 @@ static bool open_file(const struct replay_settings *s, struct replay *p,
                       struct replay_result *result, char *reason) {
     *p = (struct replay){.settings = s, .result = result, .chance = 1};
     p->bytes.class = p->filling.class = MEMORY_OTHER;
-    p->requests = trace_file_open(s->path, reason);
-    if (p->requests && s->pace > 0) p->times = trace_file_open(s->path, reason);
-    return p->requests && (p->times || s->pace <= 0);
+    const struct replay_trace_settings trace = {s->path, s->scan, s->pace, false};
+    return replay_trace_open(&p->trace, &trace, reason);
 }
 
 static void close_file(struct replay *p) {
-    trace_file_close(p->requests);
-    trace_file_close(p->times);
+    replay_trace_close(&p->trace);
     replay_keys_free(&p->seen);
     buffer_free(&p->bytes);
     buffer_free(&p->filling);
@@ -379,8 +356,7 @@ static void watch_replay(void *context, const struct load_progress *progress) {
 static bool run_stream(struct replay *p, struct load_stream *stream, struct load_result *result,
                        char *reason) {
     struct tool_connection login = *p->settings->server;
-    if (!p->settings->scan->has_databases && !login.database)
-        login.database = p->settings->scan->database;
+    replay_trace_login(p->settings->scan, &login);
     struct tool_greeting greeting;
     tool_greeting_init(&greeting, &login, false);
     const struct load_target target = {tool_connection_address(&login),

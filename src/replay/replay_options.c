@@ -5,13 +5,11 @@
 
 #include <string.h>
 
-#include "base/number.h"
+#include "replay/replay_trace.h"
 
 #define CLIENTS_MAX 10000
 #define PIPELINE_MAX 500 /* half a batch of load/, with SELECT before each request */
 #define SECONDS_MAX 31536000
-#define PACE_LEAST 0.001
-#define PACE_MOST 1000
 
 #define TYPE struct replay_options
 #define PLACE(field) TOOL_PLACE(TYPE, field)
@@ -28,9 +26,7 @@ static bool take_pace(void *settings, const char *value, char *reason, size_t re
         o->pace = 0;
         return true;
     }
-    if (number_parse_double(value, strlen(value), &o->pace) && o->pace >= PACE_LEAST &&
-        o->pace <= PACE_MOST)
-        return true;
+    if (replay_pace_parse(value, &o->pace)) return true;
     snprintf(reason, reason_size, "--pace wants a number from 0.001 to 1000, or max");
     return false;
 }

@@ -43,11 +43,13 @@ bool replay_scan_file(const char *path, struct replay_scan *scan,
         note_record(scan, &record);
     scan->is_cut = status == TRACE_FILE_IS_CUT;
     if (status == TRACE_FILE_IS_WHOLE) scan->end = *trace_file_end(reader);
-    bool good = status != TRACE_FILE_IS_BAD && scan->records;
+    bool good = status != TRACE_FILE_IS_BAD && scan->verdicts[REPLAY_SENDS];
     if (status == TRACE_FILE_IS_BAD) {
         snprintf(reason, TRACE_FILE_REASON_CHARS, "%s", trace_file_read_error(reader));
     } else if (!good) {
-        snprintf(reason, TRACE_FILE_REASON_CHARS, "the trace has no requests");
+        snprintf(reason, TRACE_FILE_REASON_CHARS,
+                 scan->records ? "the trace has no request that can be replayed"
+                               : "the trace has no requests");
     }
     trace_file_close(reader);
     return good;

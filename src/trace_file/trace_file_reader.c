@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <unistd.h>
 
 #include "base/checksum.h"
 #include "base/memory.h"
@@ -341,6 +342,15 @@ struct trace_file_reader *trace_file_open(const char *path, char reason[TRACE_FI
     snprintf(reason, TRACE_FILE_REASON_CHARS, "%.100s: %.200s", path, r->reason);
     trace_file_close(r);
     return NULL;
+}
+
+bool trace_file_rewind(struct trace_file_reader *r) {
+    r->ordinal = r->last_id = 0;
+    r->records = 0;
+    bool good = lseek(r->fd, 0, SEEK_SET) == 0 && read_begin(r);
+    r->at = r->end;
+    r->status = good ? TRACE_FILE_HAS_RECORD : TRACE_FILE_IS_BAD;
+    return good;
 }
 
 void trace_file_close(struct trace_file_reader *r) {

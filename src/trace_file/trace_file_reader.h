@@ -27,9 +27,12 @@ MUST_USE struct trace_file_reader *trace_file_open(const char *path,
                                                    char reason[TRACE_FILE_REASON_CHARS]);
 /* NULL is harmless. */
 void trace_file_close(struct trace_file_reader *r);
+/* Goes back to the first record. False where the file cannot be read again from its beginning:
+ * the reader can then only be closed. */
+MUST_USE bool trace_file_rewind(struct trace_file_reader *r);
 const struct trace_file_head *trace_file_head(const struct trace_file_reader *r);
 /* Reads the next record, which is valid until the next call with the reader. Each result other than
- * TRACE_FILE_HAS_RECORD is final. */
+ * TRACE_FILE_HAS_RECORD is final until trace_file_rewind. */
 MUST_USE enum trace_file_status trace_file_next(struct trace_file_reader *r,
                                                 struct trace_file_record *record);
 /* The end; only after TRACE_FILE_IS_WHOLE. */

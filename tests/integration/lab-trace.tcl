@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # redis-lab record, replay and curve: what is recorded and put back however the recording ends, what
-# a replay sends and counts, files that are damaged, and hit ratios against those of a real server.
+# a replay sends and counts, files that are damaged, and hit ratios against those of a real server;
+# and redis-lab experiment with a trace as its load.
 # The program is ours, also where the server is not. With BASELINE=path of a stock redis-server a
 # trace is replayed there, too.
 
@@ -96,6 +97,27 @@ test {record, replay and curve say how they are used} {
     }
 }
 
+test {An experiment says what --trace goes with} {
+    foreach {words why} {
+        {--trace /no/such/file} "--trace: /no/such/file: No such file or directory"
+        {--trace {}} "--trace wants a file*"
+        {--trace x --rate 10 -t get} "--trace and --rate exclude each other*"
+        {--trace x -t get} "the requests are those of --trace: no -t,*"
+        {--trace x GET a} "the requests are those of --trace:*no command*"
+        {--trace x -P 2} "the requests are those of --trace:*"
+        {--trace x --threads 2} "the requests are those of --trace:*"
+        {--trace x -r 5} "the requests are those of --trace:*"
+        {--trace x --pace 0} "--pace *"
+        {--trace x --pace max} "--pace *"
+        {--pace 2} "--pace wants --trace*"
+    } {
+        set result [tool $lab experiment --set hz=1,2 {*}$words]
+        assert_equal 2 [dict get $result status] $words
+        assert_equal "" [dict get $result out]
+        assert_match "redis-lab experiment: $why\n" [dict get $result err]
+    }
+}
+
 test {No server, no file: the reason, and status 1} {
     foreach {words why} {
         {record -s /no/such/socket --out /no/such/file} "connect: No such file or directory"
@@ -124,6 +146,9 @@ test {Files that are no traces, or damaged ones, are refused} {
             assert_equal 1 [dict get $result status]
             assert_match "redis-lab $name: $file: $why\n" [dict get $result err]
         }
+        set result [tool $lab experiment --set hz=1,2 --trace $file]
+        assert_equal 2 [dict get $result status]
+        assert_match "redis-lab experiment: --trace: $file: $why\n" [dict get $result err]
     }
     file delete $file
 }
@@ -287,6 +312,84 @@ start_server {tags {ours}} {
         }
         assert_equal 0 [r dbsize]
         file delete $cut
+    }
+
+    # Requests a second of each block, from the JSON of an experiment.
+    proc block_rates {out} {
+        set pattern {"values":\{[^\}]*"requests_per_sec":([\d.]+)}
+        return [lmap {-> rate} [regexp -all -inline $pattern $out] {set rate}]
+    }
+
+    test {A trace is the load of an experiment, from the first block to the last} {
+        set other [tmpfile trace]
+        record_body $lab $other {} {
+            for {set i 0} {$i < 20} {incr i} {
+                r select [expr {$i % 2 ? 9 : 3}]
+                r set key:$i [string repeat x 100]
+                after 10
+            }
+            r xadd stream 1-1 f v
+            r select 9
+        }
+        r flushall
+        r config set hz 10
+        set result [tool $lab experiment -p [srv port] --set hz=11,12 --block 1 --settle 0 \
+            --rounds 2 --trace $other --json]
+        set out [output_of $result]
+        assert_match "*The load: $other, 20 requests in 0.* s. 1 more cannot be sent*" \
+            [dict get $result err]
+        assert {[regexp "\"trace\":\\{\"file\":\"$other\",\"passes\":(\\d+)\\}" $out -> passes]}
+        assert_morethan $passes 1
+        assert_match "* The load was through its trace $passes times.\"*" $out
+        # SELECT is sent with each request, and is not counted.
+        set rates [block_rates $out]
+        assert_equal 4 [llength $rates]
+        foreach rate $rates {
+            assert_range $rate 20 101
+        }
+        assert_match "*\"errors_per_sec\":0,*" $out
+        assert_equal {10 10} [list [r dbsize] [r select 3; r dbsize]]
+        assert_equal 100 [r strlen key:0]
+        r select 9
+        assert_equal 10 [config_get hz]
+
+        # What cannot be kept up with is said.
+        set result [tool $lab experiment -p [srv port] --set hz=11,12 --block 1 --settle 0 \
+            --rounds 1 --trace $other --pace 1000 -c 1 --json]
+        if {[dict get $result status] == 0} {
+            assert {[json_number [dict get $result out] late_blocks] > 0 ||
+                [lindex [block_rates [dict get $result out]] 0] > 20000}
+        } else {
+            assert_match "*or --pace is more than the server or this machine can do*" \
+                [dict get $result err]
+        }
+
+        # A server that refuses: its errors count, those of SELECT as well.
+        r acl setuser lab on nopass allcommands -set -select allkeys
+        set out [output_of [tool $lab experiment -p [srv port] --user lab -a x --set hz=11,12 \
+            --block 1 --settle 0 --rounds 1 --trace $other --json]]
+        assert_equal {0 0} [block_rates $out]
+        assert_range [json_number $out errors_per_sec\":\{\"median] 40 202
+        r acl deluser lab
+        file delete $other
+    }
+
+    test {A trace as the load of started servers, a second server, and a trace that is cut} {
+        set cut [tmpfile trace]
+        put_bytes $cut [string range [get_bytes $file] 0 end-10]
+        set start "$::options(server) --save '' --appendonly no"
+        foreach words [list [list --start $start --set databases=10,16] \
+                [list -p [srv port] --against 127.0.0.1:[srv port] --set hz=11,12]] {
+            set result [tool $lab experiment {*}$words --block 1 --settle 0 --rounds 1 \
+                --trace $cut --pace 0.5 --json]
+            set out [output_of $result]
+            assert_match "*13 requests in *The trace is cut: what was recorded last is\
+                missing.\n*" [dict get $result err]
+            assert_morethan_equal [llength [block_rates $out]] 2
+            assert_match "*\"errors_per_sec\":0,*" $out
+        }
+        file delete $cut
+        r flushall
     }
 
     test {--requests, --hashed and --buffer} {

@@ -63,6 +63,23 @@ static void test_verdicts(void **state) {
     experiment_record_free(&record);
 }
 
+static void test_a_trace(void **state) {
+    static const char *const ends[] = {" The load was not through its trace once.",
+                                       " The load was through its trace 1 time.",
+                                       " The load was through its trace 2 times."};
+    for (unsigned passes = 0; passes < 3; passes++) {
+        measure(10, 0);
+        record.trace = "load\".trace";
+        record.trace_passes = passes;
+        experiment_report_verdict(&record, &out);
+        assert_string_equal(strstr(out.bytes, " The load"), ends[passes]);
+        buffer_clear(&out);
+        experiment_report_json(&record, &out);
+        assert_non_null(strstr(out.bytes, "\"trace\":{\"file\":\"load\\\".trace\",\"passes\":"));
+        experiment_record_free(&record);
+    }
+}
+
 static void test_table(void **state) {
     measure(10, 0);
     experiment_report_table(&record, &out);
@@ -93,6 +110,7 @@ static void test_csv_and_json(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_verdicts),
+        cmocka_unit_test(test_a_trace),
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_csv_and_json),
     };

@@ -129,6 +129,16 @@ static void test_what_is_written_is_read(void **state) {
     assert_int_equal(trace_file_end(r)->ending, TRACE_FILE_SERVER_LOST);
     assert_int_equal(trace_file_end(r)->missing, 7);
     assert_int_equal(trace_file_end(r)->without_keys, 9);
+    assert_true(trace_file_rewind(r));
+    for (uint64_t i = 1; trace_file_next(r, &record) == TRACE_FILE_HAS_RECORD; i++)
+        assert_record(&record, i);
+    assert_int_equal(trace_file_end(r)->records, RECORDS);
+    assert_true(trace_file_rewind(r));
+    assert_int_equal(trace_file_next(r, &record), TRACE_FILE_HAS_RECORD);
+    assert_record(&record, 1);
+    put_file(SLICE("evktrace"));
+    assert_false(trace_file_rewind(r));
+    assert_int_equal(trace_file_next(r, &record), TRACE_FILE_IS_BAD);
     trace_file_close(r);
     write_whole(0);
     assert_int_equal(read_file(&status), 0);

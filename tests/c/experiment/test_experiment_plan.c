@@ -141,7 +141,7 @@ static void test_refused(void **state) {
     refused("--set hz=1 --rate 1", "--rate wants either -t or a command");
     refused("--set hz=1 --rate 1 -t get PING", "--rate wants either -t or a command");
     refused("--set hz=1 -t get", "-t wants --rate");
-    refused("--start s --set hz=1,2", "--start wants --rate: nobody else sends a load");
+    refused("--start s --set hz=1,2", "--start wants --rate or --trace: nobody else sends a load");
     refused("--start s --rate 1 PING",
             "nothing to compare with --start: --set, --profile, --against or a second --start");
     refused("--start s --start t --set hz=1,2 --rate 1 PING",

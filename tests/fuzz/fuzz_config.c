@@ -195,8 +195,8 @@ static const struct option_row rows[] = {
 
 static bool read_included(const char *path, struct buffer *text) {
     if (strcmp(path, "self") == 0) buffer_append_c_string(text, "number 3\ninclude self\n");
-    if (strcmp(path, "good") == 0)
-        buffer_append_c_string(text, "bytes 5kb\nkeep this 1\nname x\ncolor red\n");
+    /* No line of the family: a rewritten file has those of an included one twice, as in 6.2. */
+    if (strcmp(path, "good") == 0) buffer_append_c_string(text, "bytes 5kb\nname x\ncolor red\n");
     errno = ENOENT;
     return text->length > 0;
 }

@@ -528,8 +528,8 @@ start_server {tags {ours}} {
 
     test {Trackers of all keys who read nothing push out all of them, or none} {
         set writer [redis_deferring_client]
-        # The 100,000 bytes that the limit leaves are room for some keys more than were filled in. Over
-        # TLS it has room for some clients' connections, too, which are exempt as well.
+        # The 100,000 bytes that the limit leaves are room for some keys more than were filled in.
+        # Over TLS it has room for some clients' connections, too, which are exempt as well.
         set exempt_most [expr {$::options(tls) ? 3000 : 2300}]
         foreach {exempt least most} [list no 0 200 yes 1000 $exempt_most] {
             r config set maxmemory 0

@@ -85,7 +85,8 @@ static void test_estimate(void **state) {
         }
         assert_true(hyperloglog_count((struct slice){room, length}, &cardinality));
         double error = ((double)cardinality - (double)target) / (double)target;
-        assert_true(error > -TOLERANCE - 0.1 / (double)target && error < TOLERANCE + 0.1);
+        /* Two elements of one register count as one: of ten elements, once in 360 runs. */
+        assert_true(error > -TOLERANCE - 1 / (double)target && error < TOLERANCE + 0.1);
         if (target > 100) assert_true(error < TOLERANCE);
         uint8_t registers[HYPERLOGLOG_REGISTERS] = {0};
         assert_true(hyperloglog_merge(registers, (struct slice){room, length}));

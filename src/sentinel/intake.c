@@ -177,6 +177,12 @@ static void adopt_address(struct primary *p, const struct voter *v,
     sentinel_address_clear(&from);
 }
 
+/* Writes an adopted configuration at once, because what this Sentinel says of it from now on must
+ * hold after a restart. */
+static void record_configuration(void) {
+    if (!sentinel_record_write()) sentinel_record_later();
+}
+
 /* Two Sentinels have one configuration epoch and two addresses, as after two forced failovers at
  * once: the epoch that this one takes, if any, is above both. */
 static void settle_epochs(struct primary *p, const struct sentinel_hello *hello) {
@@ -192,7 +198,7 @@ static void settle_epochs(struct primary *p, const struct sentinel_hello *hello)
                 p->instance.name, p->config_epoch, epoch);
     sentinel_adopt_epoch(p, epoch);
     p->config_epoch = epoch;
-    sentinel_record_later();
+    record_configuration();
     watch_link_hello_is_due(p);
 }
 
@@ -202,8 +208,9 @@ static void note_configuration(struct primary *p, const struct voter *v,
     const struct sentinel_address *ours = sentinel_failover_address(p);
     if (hello->config_epoch < p->config_epoch) return;
     if (sentinel_address_is(ours, hello->primary_host, hello->primary_port)) {
-        if (hello->config_epoch > p->config_epoch) sentinel_record_later();
+        if (hello->config_epoch == p->config_epoch) return;
         p->config_epoch = hello->config_epoch;
+        record_configuration();
         return;
     }
     /* A name that is not looked up yet: the next message will find it known. */
@@ -214,7 +221,7 @@ static void note_configuration(struct primary *p, const struct voter *v,
     }
     p->config_epoch = hello->config_epoch;
     adopt_address(p, v, hello);
-    sentinel_record_later();
+    record_configuration();
 }
 
 void sentinel_intake_hello(struct slice text) {

@@ -302,7 +302,8 @@ start_server {overrides {save ""}} {
             file delete $folder/calls
             ask_sentinel 0 set m quorum 1
             wait_for_condition 1000 10 {[file exists $folder/calls]
-                && "+set|master m 127.0.0.1 $port quorum 1|" in [split [read_whole $folder/calls] \n]
+                && [string match "*+set|master m 127.0.0.1 $port quorum 1|\n*" \
+                        [read_whole $folder/calls]]
             } else {
                 fail "the script was not called"
             }

@@ -102,19 +102,9 @@ const struct tool_options curve_tool_options = {
 bool curve_options_read(struct curve_options *o, int count, char *const *words,
                         char reason[TOOL_REASON_CHARS]) {
     *o = (struct curve_options){.keys = KEYS_DEFAULT, .samples = SAMPLES_DEFAULT};
-    /* The file may stand before the options or behind them. */
-    if (count && *words[0] != '-') {
-        o->file = *words++;
-        count--;
-    }
-    int taken = tool_options_read(&curve_tool_options, o, count, words, reason);
-    if (taken < 0) return false;
-    if (o->help) return true;
-    if (!o->file && taken < count) o->file = words[taken++];
-    if (taken < count) {
-        snprintf(reason, TOOL_REASON_CHARS, "%.100s is no option", words[taken]);
+    if (!tool_options_read_with_file(&curve_tool_options, o, count, words, &o->file, reason))
         return false;
-    }
+    if (o->help) return true;
     if (!o->file) snprintf(reason, TOOL_REASON_CHARS, "the trace file is missing");
     return o->file != NULL;
 }

@@ -102,19 +102,9 @@ bool replay_options_read(struct replay_options *o, int count, char *const *words
                          char reason[TOOL_REASON_CHARS]) {
     *o = (struct replay_options){.pace = 1, .clients = 50, .pipeline = 1};
     tool_connection_init(&o->connection);
-    /* The file may stand before the options or behind them. */
-    if (count && *words[0] != '-') {
-        o->file = *words++;
-        count--;
-    }
-    int taken = tool_options_read(&replay_tool_options, o, count, words, reason);
-    if (taken < 0) return false;
-    if (o->help) return true;
-    if (!o->file && taken < count) o->file = words[taken++];
-    if (taken < count) {
-        snprintf(reason, TOOL_REASON_CHARS, "%.100s is no option", words[taken]);
+    if (!tool_options_read_with_file(&replay_tool_options, o, count, words, &o->file, reason))
         return false;
-    }
+    if (o->help) return true;
     if (!o->file) {
         snprintf(reason, TOOL_REASON_CHARS, "the trace file is missing");
         return false;

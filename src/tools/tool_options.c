@@ -114,6 +114,20 @@ int tool_options_read(const struct tool_options *options, void *settings, int co
     return at;
 }
 
+bool tool_options_read_with_file(const struct tool_options *options, void *settings, int count,
+                                 char *const *words, const char **file,
+                                 char reason[TOOL_REASON_CHARS]) {
+    int first = count > 0 && words[0][0] != '-';
+    int taken = tool_options_read(options, settings, count - first, words + first, reason);
+    if (taken < 0) return false;
+    taken += first;
+    *file = first ? words[0] : NULL;
+    if (!first && taken < count) *file = words[taken++];
+    if (taken == count) return true;
+    snprintf(reason, TOOL_REASON_CHARS, "%.100s is no option", words[taken]);
+    return false;
+}
+
 /* --- help ------------------------------------------------------------------------------------- */
 
 static void format_names(const struct tool_option *row, char out[NAMES_CHARS]) {

@@ -57,6 +57,12 @@ struct tool_options {
  * The caller sets the defaults in `settings` before. */
 MUST_USE int tool_options_read(const struct tool_options *options, void *settings, int count,
                                char *const *words, char reason[TOOL_REASON_CHARS]);
+/* Parses the command line of a program that is given a file by a word before the options or behind
+ * them. `*file` becomes that word (borrowed), NULL where there is none. Returns false with a reason
+ * where tool_options_read returns -1, and where there is a word more. */
+MUST_USE bool tool_options_read_with_file(const struct tool_options *options, void *settings,
+                                          int count, char *const *words, const char **file,
+                                          char reason[TOOL_REASON_CHARS]);
 /* Prints the help in lines of at most 80 columns. */
 void tool_options_print_help(const struct tool_options *options, FILE *out);
 /* Where the command line is exactly --describe-man or --describe-completion: prints the manual page

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/checksum.h"
+#include "../c/trace_file/trace_block.h"
 #include "base/memory.h"
 #include "base/panic.h"
 #include "io/file.h"
@@ -42,27 +42,15 @@ int LLVMFuzzerInitialize(int *count, char ***arguments) {
     return 0;
 }
 
-static void append_framed(struct buffer *file, uint64_t ordinal, char kind, struct slice payload) {
-    struct buffer b = {.class = MEMORY_OTHER};
-    for (unsigned i = 0; i < 8; i++) buffer_append_char(&b, (char)(ordinal >> (8 * i)));
-    buffer_append_char(&b, kind);
-    for (unsigned i = 0; i < 4; i++) buffer_append_char(&b, (char)(payload.length >> (8 * i)));
-    buffer_append(&b, payload.bytes, payload.length);
-    uint64_t sum = checksum_crc64(0, b.bytes, b.length);
-    for (unsigned i = 0; i < 8; i++) buffer_append_char(&b, (char)(sum >> (8 * i)));
-    buffer_append(file, b.bytes + 8, b.length - 8);
-    buffer_free(&b);
-}
-
 static void make_file(char what, struct slice input, struct buffer *file) {
     const struct slice head = SLICE("sample 1\nmaxmemory 1000\npolicy allkeys-lru\n");
     const struct slice end = SLICE("records 0\n");
     bool is_head = what == 'H', is_end = what == 'E', is_records = what == 'R';
     if (is_head || is_end || is_records) {
         buffer_append(file, TRACE_FILE_MAGIC "\1\0\0\0", TRACE_FILE_MAGIC_BYTES + 4);
-        append_framed(file, 0, TRACE_FILE_HEAD, is_head ? input : head);
-        if (is_records) append_framed(file, 1, TRACE_FILE_RECORDS, input);
-        append_framed(file, 1 + is_records, TRACE_FILE_LAST, is_end ? input : end);
+        trace_block_append(file, 0, TRACE_FILE_HEAD, is_head ? input : head);
+        if (is_records) trace_block_append(file, 1, TRACE_FILE_RECORDS, input);
+        trace_block_append(file, 1 + is_records, TRACE_FILE_LAST, is_end ? input : end);
     } else {
         buffer_append(file, input.bytes, input.length);
     }

@@ -199,10 +199,36 @@ static void test_bad_uris(void **state) {
     }
 }
 
+static const struct {
+    char *words[4];
+    int count;
+    const char *file; /* NULL: none */
+    bool flag, good;
+} file_lines[] = {
+    {{"a", "-f"}, 2, "a", true, true},   {{"-f", "a"}, 2, "a", true, true},
+    {{"-f"}, 1, NULL, true, true},       {{NULL}, 0, NULL, false, true},
+    {{"a", "b"}, 2, "a", false, false},  {{"-f", "a", "b"}, 3, "a", true, false},
+    {{"-", "-f"}, 2, "-", false, false}, {{"a", "-x"}, 2, NULL, false, false},
+};
+
+static void test_file(void **state) {
+    for (size_t i = 0; i < sizeof(file_lines) / sizeof(file_lines[0]); i++) {
+        const char *file = NULL;
+        s = (struct settings){0};
+        bool good = tool_options_read_with_file(&options, &s, file_lines[i].count,
+                                                file_lines[i].words, &file, reason);
+        assert_int_equal(good, file_lines[i].good);
+        assert_int_equal(s.flag, file_lines[i].flag);
+        assert_int_equal(*reason != 0, !good);
+        if (file_lines[i].file) assert_string_equal(file, file_lines[i].file);
+        if (good && !file_lines[i].file) assert_null(file);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_places), cmocka_unit_test(test_refused),  cmocka_unit_test(test_help),
-        cmocka_unit_test(test_uris),   cmocka_unit_test(test_bad_uris),
+        cmocka_unit_test(test_file), cmocka_unit_test(test_places), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_help), cmocka_unit_test(test_uris),   cmocka_unit_test(test_bad_uris),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

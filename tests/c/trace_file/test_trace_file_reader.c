@@ -7,10 +7,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "base/checksum.h"
 #include "base/memory.h"
 #include "base/seed.h"
 #include "io/file.h"
+#include "trace_file/trace_block.h"
 #include "trace_file/trace_file_writer.h"
 
 #define RECORDS 3000 /* two blocks, and more */
@@ -185,18 +185,6 @@ static void test_each_changed_byte_is_found(void **state) {
 
 /* --- blocks with good checksums and bad contents ---------------------------------------------- */
 
-static void append_block(struct buffer *file, uint64_t ordinal, char kind, struct slice payload) {
-    struct buffer b = {.class = MEMORY_OTHER};
-    for (unsigned i = 0; i < 8; i++) buffer_append_char(&b, (char)(ordinal >> (8 * i)));
-    buffer_append_char(&b, kind);
-    for (unsigned i = 0; i < 4; i++) buffer_append_char(&b, (char)(payload.length >> (8 * i)));
-    buffer_append(&b, payload.bytes, payload.length);
-    uint64_t sum = checksum_crc64(0, b.bytes, b.length);
-    for (unsigned i = 0; i < 8; i++) buffer_append_char(&b, (char)(sum >> (8 * i)));
-    buffer_append(file, b.bytes + 8, b.length - 8);
-    buffer_free(&b);
-}
-
 static const char good_head[] = "sample 1\n";
 
 /* The status of a file with this head and this block of records. */
@@ -206,9 +194,9 @@ static enum trace_file_status status_of(const char *head_text, char kind, struct
     enum trace_file_status status = TRACE_FILE_IS_BAD;
     struct trace_file_record record;
     buffer_append(&file, TRACE_FILE_MAGIC "\1\0\0\0", 12);
-    append_block(&file, 0, TRACE_FILE_HEAD, slice_of(head_text));
-    append_block(&file, 1, kind, records);
-    if (end_text) append_block(&file, 2, TRACE_FILE_LAST, slice_of(end_text));
+    trace_block_append(&file, 0, TRACE_FILE_HEAD, slice_of(head_text));
+    trace_block_append(&file, 1, kind, records);
+    if (end_text) trace_block_append(&file, 2, TRACE_FILE_LAST, slice_of(end_text));
     put_file(buffer_slice(&file));
     buffer_free(&file);
     struct trace_file_reader *r = trace_file_open(path, reason);

@@ -11,13 +11,16 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "io/child.h"
 #include "sentinel/event.h"
 #include "sentinel/watching.h"
 
-#define LOOP_TURNS_MAX 3000 /* of 10 ms: a child that needs longer hangs */
+/* A turn waits 10 ms at most, and less where a child has a timer: a child that needs a minute
+ * hangs. */
+#define LOOP_TURNS_MAX 60000
 
 static struct loop *loop;
 static struct primary *p;
@@ -55,6 +58,19 @@ static void turn_until_running(size_t count) {
     for (int i = 0; i < LOOP_TURNS_MAX && sentinel_script_running() != count; i++)
         loop_turn(loop, 10);
     assert_int_equal(sentinel_script_running(), count);
+}
+
+static size_t notes_lines(void) {
+    size_t lines = 0;
+    for (const char *at = read_notes(); *at; at++) lines += *at == '\n';
+    return lines;
+}
+
+/* Waits until the scripts that run have written so many lines. */
+static void await_lines(size_t count) {
+    for (int i = 0; i < LOOP_TURNS_MAX && notes_lines() < count; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    assert_int_equal(notes_lines(), count);
 }
 
 /* Runs what is due, and waits for its end. */
@@ -205,6 +221,7 @@ static void test_bounds(void **state) {
     for (int i = 0; i < 240; i++) call_script("later");
     assert_int_equal(sentinel_script_queued(), 256);
     assert_int_equal(sentinel_script_running(), 16);
+    await_lines(16);                      /* none writes the file anew from now on */
     write_script("echo \"$2\" >>$NOTES"); /* without the file the running ones end */
     turn_until_running(0);
     assert_int_equal(sentinel_script_queued(), 240);
@@ -224,7 +241,8 @@ static void test_nothing_is_inherited(void **state) {
         "echo \"$EVENKEEL_SCRIPT_TEST\" >>$NOTES\n"
         "(cd /proc/self/fd && for fd in *; do [ $fd -gt 9 ] || [ -e /proc/$$/fd/$fd ] && "
         "echo fd-$fd; done | sort -u) >>$NOTES\n"
-        "grep -E 'Sig(Ign|Blk)' /proc/$$/status >>$NOTES");
+        /* Of a program that the shell runs, because the shell blocks signals while it waits. */
+        "grep -E 'Sig(Ign|Blk)' /proc/self/status >>$NOTES");
     call_script("x");
     run_due();
     const char *notes = read_notes();

@@ -313,6 +313,12 @@ static size_t query_capacity_for(const struct query *q, size_t length) {
     return memory_good_size(length < doubled ? doubled : length);
 }
 
+/* Whether the place is in the query's bytes. The place behind them is not: there may be another
+ * block, as the one that has the words of an inline request. */
+static bool stands_in(const struct query *q, const char *place) {
+    return q && place >= q->bytes && place < q->bytes + q->length;
+}
+
 static void query_append(struct query *q, const char *bytes, size_t length) {
     if (q->length + length > q->capacity) {
         q->capacity = query_capacity_for(q, q->length + length);
@@ -320,8 +326,7 @@ static void query_append(struct query *q, const char *bytes, size_t length) {
         if (q->length) memcpy(moved, q->bytes, q->length);
         for (int i = 0; i < q->parser.argc; i++) {
             struct slice *a = &q->parser.argv[i];
-            if (a->bytes >= q->bytes && a->bytes <= q->bytes + q->length)
-                a->bytes = moved + (a->bytes - q->bytes);
+            if (stands_in(q, a->bytes)) a->bytes = moved + (a->bytes - q->bytes);
         }
         memory_free(q->bytes, MEMORY_CLIENTS);
         q->bytes = moved;
@@ -389,10 +394,6 @@ struct blob *batch_take_argument(struct request *request, int index, enum memory
 }
 
 /* ---- holding ---- */
-
-static bool stands_in(const struct query *q, const char *place) {
-    return q && place >= q->bytes && place < q->bytes + q->length;
-}
 
 /* Keeps bytes of a held client, which are in that batch, for later, behind the bytes that are held
  * already. */

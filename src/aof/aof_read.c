@@ -4,8 +4,15 @@
  *   a command lies whole in the window, as nearly all do    read_in_window: slices of the window
  *   it does not, has a long argument, or is at fault        read_in_parts: arguments are copied
  *
- * Where the first way fails it has changed nothing, and the second way begins again; so faults are
- * always found and reported by the second.
+ * net/request's parser reads the commands in both ways, as it reads the requests of clients and of
+ * a primary: it knows the numbers, counts and limits of a command. In the first way the parser is
+ * given the window, in the second way one header after the other, because an argument's bytes go
+ * from the source straight to their place.
+ *
+ * A log is stricter than a connection, and a fault is reported with its place and its bytes, in the
+ * words of 6.2. The parser does neither, so this file does: request_is_canonical in the first way,
+ * read_header and read_line_end in the second. Where the first way fails it has changed nothing,
+ * and the second way begins again; so faults are always found and reported by the second way.
  *
  * A power cut may leave a file whose end was never written and reads as zeros. Such a file is
  * treated as one that ends where the zeros begin.
@@ -22,12 +29,15 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/blob.h"
 #include "base/memory.h"
+#include "base/number.h"
+#include "base/panic.h"
 #include "net/batch.h"
 #include "net/request.h"
 
@@ -183,9 +193,14 @@ static enum aof_read read_line_end(struct aof_reader *r, int first) {
     return tell_bad(r, first == '\r' ? second : first);
 }
 
-static enum aof_read read_line(struct aof_reader *r, char prefix, int64_t *number) {
+/* A header's bytes, without superfluous zeros: "*2\r\n". */
+struct header {
+    char bytes[1 + DIGITS_MAX + 2];
+    size_t length;
+};
+
+static enum aof_read read_header(struct aof_reader *r, char prefix, struct header *h) {
     r->offset = source_offset(r->in);
-    *number = 0;
     int byte = next_byte(r), digits = 0;
     if (byte < 0) return tell_end(r, prefix == '*' ? "a command" : "an argument's length");
     if (byte != prefix) {
@@ -195,16 +210,37 @@ static enum aof_read read_line(struct aof_reader *r, char prefix, int64_t *numbe
             prefix, (unsigned)byte);
         return tell_bad(r, byte);
     }
+    h->bytes[0] = prefix;
+    h->length = 1;
     while ((byte = next_byte(r)) >= '0' && byte <= '9') {
         if (++digits > DIGITS_MAX)
             return tell_read(r, AOF_READ_BAD, "A number has too many digits");
-        *number = *number * 10 + (byte - '0');
+        if (h->length == 2 && h->bytes[1] == '0') h->length = 1;
+        h->bytes[h->length++] = (char)byte;
     }
     if (byte >= 0 && !digits) {
         tell_read(r, AOF_READ_BAD, "Expected a number behind '%c'", prefix);
         return tell_bad(r, byte);
     }
-    return read_line_end(r, byte);
+    enum aof_read status = read_line_end(r, byte);
+    memcpy(h->bytes + h->length, "\r\n", 2);
+    h->length += 2;
+    return status;
+}
+
+/* Gives the parser a header. False where it refuses the number; a number that is taken stands in
+ * the parser, which waits for what the header announces. */
+static bool parse_header(struct request_parser *p, const struct header *h) {
+    const char *at = h->bytes;
+    return request_parse(p, &at, h->bytes + h->length, NULL) == REQUEST_INCOMPLETE;
+}
+
+/* The header's number, which a message says also where the parser refuses it. */
+static int64_t header_number(const struct header *h) {
+    int64_t number = 0;
+    bool is_number = number_parse_int64(h->bytes + 1, h->length - 3, &number);
+    ASSERT(is_number);
+    return number;
 }
 
 /* Reads the bytes of argument `index`, which `argc` counts already. */
@@ -229,21 +265,26 @@ static bool read_text(struct aof_reader *r, int index, size_t length) {
     return good;
 }
 
-static enum aof_read read_argument(struct aof_reader *r, int index) {
-    int64_t length;
-    enum aof_read status = read_line(r, '$', &length);
+/* Reads the argument that the parser wants next, past its line end. */
+static enum aof_read read_argument(struct aof_reader *r, struct request_parser *p) {
+    struct header h;
+    enum aof_read status = read_header(r, '$', &h);
     if (status != AOF_READ_COMMAND) return status;
     r->offset = source_offset(r->in);
+    bool is_taken = parse_header(p, &h);
+    int64_t length = header_number(&h);
     uint64_t left = source_left_max(r->in);
     if ((uint64_t)length + 2 > left)
         return tell_read(r, AOF_READ_CUT,
                          "Expected to read %" PRId64 " bytes, got %" PRIu64 " bytes", length + 2,
                          left);
-    if (length > REQUEST_BULK_MAX_MOST)
+    if (!is_taken)
         return tell_read(r, AOF_READ_BAD, "An argument of %" PRId64 " bytes is too long", length);
-    make_room(r, r->only_names ? 1 : (size_t)index + 1);
-    r->argc = index + 1;
-    if (!read_text(r, index, (size_t)length)) return tell_end(r, "all of an argument");
+    make_room(r, r->only_names ? 1 : (size_t)p->argc + 1);
+    r->argc = p->argc + 1;
+    if (!read_text(r, p->argc, (size_t)length)) return tell_end(r, "all of an argument");
+    p->argc++;
+    p->bulk_length = -1;
     return read_line_end(r, next_byte(r));
 }
 
@@ -266,13 +307,18 @@ static void hand_over(struct aof_reader *r) {
 }
 
 static enum aof_read read_in_parts(struct aof_reader *r) {
-    int64_t count;
-    enum aof_read status = read_line(r, '*', &count);
+    struct request_parser parser = {.capacity = INT_MAX, /* the arguments are placed here */
+                                    .bulk_length = -1,
+                                    .authenticated = true,
+                                    .bulk_max = REQUEST_BULK_MAX_MOST};
+    struct header h;
+    enum aof_read status = read_header(r, '*', &h);
     if (status != AOF_READ_COMMAND) return status;
-    if (count < 1 || count > INT32_MAX)
-        return tell_read(r, AOF_READ_BAD, "A command of %" PRId64 " arguments", count);
+    if (!parse_header(&parser, &h))
+        return tell_read(r, AOF_READ_BAD, "A command of %" PRId64 " arguments", header_number(&h));
     buffer_reserve(&r->text, 1); /* an empty text has an address too */
-    for (int i = 0; i < count && status == AOF_READ_COMMAND; i++) status = read_argument(r, i);
+    while (parser.argc < parser.arguments && status == AOF_READ_COMMAND)
+        status = read_argument(r, &parser);
     if (status != AOF_READ_COMMAND) return status;
     place_texts(r);
     hand_over(r);

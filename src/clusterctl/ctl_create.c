@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/panic.h"
 #include "base/random.h"
 #include "clusterctl/ctl_allocate.h"
 #include "clusterctl/ctl_check.h"
@@ -130,6 +131,7 @@ static bool add_slots(struct ctl_node *node, const struct ctl_seat *seat) {
     words[0] = SLICE("CLUSTER");
     words[1] = SLICE("ADDSLOTS");
     for (unsigned slot = seat->first; slot <= seat->last; slot++) buffer_printf(&line, "%u ", slot);
+    ASSERT_SLOW(line.bytes);
     const char *at = line.bytes;
     for (size_t i = 2; i < count; i++) {
         words[i] = (struct slice){at, strcspn(at, " ")};

@@ -17,10 +17,11 @@
  * The place. Buckets stand in chunks of 1,024. The last chunk grows from one bucket, in the
  * allocator's size classes and at least by a sixteenth of the table, so that a small table is
  * small, and a middling one wastes little; from 16,384 buckets on a chunk is allocated whole. A
- * directory of two levels finds chunks 1 and up: pages of 512 addresses, of which the first grows
- * by doubling, under a root that doubles. No allocation is larger than TABLE_CHUNK_BYTES, and a
- * bucket is cleared when it comes into use; so all steps cost the same, except for those that move
- * the last chunk, a page or the root, at most 56 KiB.
+ * chunk of less than 8 buckets doubles, except in tables that stand side by side. A directory of
+ * two levels finds chunks 1 and up: pages of 512 addresses, of which the first grows by doubling,
+ * under a root that doubles. No allocation is larger than TABLE_CHUNK_BYTES, and a bucket is
+ * cleared when it comes into use; so all steps cost the same, except for those that move the last
+ * chunk, a page or the root, at most 56 KiB.
  *
  * The debt. An insert above the load limit splits a bucket, or two where growth was put off. A
  * table that falls below its minimal fill owes shrinking until it is filled to SHRINK_STOP_PERCENT
@@ -119,9 +120,13 @@
 #define ROOT_PAGES_MAX ((size_t)8192)
 #define BUCKETS_MAX (ROOT_PAGES_MAX * PAGE_CHUNKS * CHUNK_BUCKETS - 1)
 /* A chunk of a table with n buckets grows by n / CHUNK_STEP_SHARE buckets at least, but with the
- * allocator's classes, of which there are CLASSES_PER_DOUBLING. */
+ * allocator's classes, of which there are CLASSES_PER_DOUBLING. A chunk of less than CHUNK_DOUBLED
+ * buckets doubles instead, because sets and hashes pass these sizes while they are filled, and each
+ * step takes two calls of the allocator and a copy. Tables that stand side by side do not, because
+ * there may be thousands of them with few elements each. */
 #define CHUNK_STEP_SHARE 16
 #define CLASSES_PER_DOUBLING 4
+#define CHUNK_DOUBLED 8
 /* Large blocks are whole pages, because the allocator gives a large block without alignment a
  * random start within its first page, so each would touch one page more than it fills. */
 #define LARGE_ALIGNMENT 4096
@@ -182,9 +187,10 @@ struct table {
     uint16_t last_capacity;  /* of the last chunk, in buckets */
     uint8_t root_shift;      /* the root has room for 2^root_shift pages */
     uint8_t page_shift;
-    bool shrinking : 1; /* owes shrinking */
-    bool listed : 1;    /* in `payable` or `waiting` */
-    bool watched : 1;   /* table_watch */
+    bool shrinking : 1;    /* owes shrinking */
+    bool listed : 1;       /* in `payable` or `waiting` */
+    bool watched : 1;      /* table_watch */
+    bool side_by_side : 1; /* made by table_create_many */
 };
 
 _Static_assert(sizeof(struct table) == TABLE_BYTES, "the header promises this size");
@@ -275,7 +281,7 @@ static void bucket_prefetch_elements(const struct bucket *b) {
 static inline size_t index_of(const struct table *t, uint64_t hash) {
     uint32_t index = (uint32_t)hash & (t->low_mask << 1 | 1);
     /* Without a branch, which would be mispredicted for up to half of the hashes. */
-    return index & ~((t->low_mask + 1) & -(uint32_t)(index >= t->buckets));
+    return index & (t->low_mask | -(uint32_t)(index < t->buckets));
 }
 
 static inline struct bucket *bucket_at(const struct table *t, size_t index) {
@@ -471,9 +477,10 @@ static size_t chunk_alignment(size_t buckets) {
 static size_t power_below(size_t n) { return (size_t)1 << (63 - __builtin_clzll(n)); }
 
 /* The capacity that follows on this one of a chunk whose first bucket is `start`. */
-static size_t capacity_after(size_t start, size_t capacity) {
+static size_t capacity_after(const struct table *t, size_t start, size_t capacity) {
     size_t by_table = start == 0 ? 1 : power_below(start) / CHUNK_STEP_SHARE;
     size_t by_class = capacity == 0 ? 0 : power_below(capacity) / CLASSES_PER_DOUBLING;
+    if (capacity < CHUNK_DOUBLED && !t->side_by_side) by_class = capacity;
     size_t next = capacity + (by_table > by_class ? by_table : by_class);
     return next < CHUNK_BUCKETS ? next : CHUNK_BUCKETS;
 }
@@ -581,7 +588,7 @@ static struct bucket *bucket_open(struct table *t) {
     ASSERT(index < BUCKETS_MAX);
     if (used == 0 && chunk != 0) chunk_open(t, chunk);
     if (used == t->last_capacity)
-        last_resize(t, chunk, used, capacity_after(index - used, t->last_capacity));
+        last_resize(t, chunk, used, capacity_after(t, index - used, t->last_capacity));
     struct bucket *b = bucket_at(t, index);
     *b = (struct bucket){0};
     return b;
@@ -593,7 +600,7 @@ static void bucket_close(struct table *t) {
     if (used == 0) {
         chunk_free(t, chunk);
     } else if (used <= (size_t)t->last_capacity / 2) {
-        while (capacity < used) capacity = capacity_after(t->buckets - used, capacity);
+        while (capacity < used) capacity = capacity_after(t, t->buckets - used, capacity);
         if (capacity < t->last_capacity) last_resize(t, chunk, used, capacity);
     }
 }
@@ -875,24 +882,26 @@ bool table_reserve(struct table *t, size_t elements, size_t steps) {
 
 /* ---- Life ---- */
 
-static void table_init(struct table *t, const struct table_type *type, size_t bytes) {
+static void table_init(struct table *t, const struct table_type *type, size_t bytes,
+                       bool side_by_side) {
     *t = (struct table){
         .first = (struct bucket *)(uintptr_t)&no_bucket,
         .type = type,
         .bytes = bytes,
+        .side_by_side = side_by_side,
     };
 }
 
 struct table *table_create(const struct table_type *type) {
     struct table *t = memory_alloc(sizeof(*t), type->class);
-    table_init(t, type, memory_good_size(sizeof(*t)));
+    table_init(t, type, memory_good_size(sizeof(*t)), false);
     return t;
 }
 
 struct table *table_create_many(const struct table_type *type, size_t count) {
     size_t bytes = count * sizeof(struct table);
     struct table *tables = memory_alloc_aligned(BUCKET_BYTES, bytes, type->class);
-    for (size_t i = 0; i < count; i++) table_init(&tables[i], type, 0);
+    for (size_t i = 0; i < count; i++) table_init(&tables[i], type, 0, true);
     return tables;
 }
 
@@ -925,7 +934,7 @@ bool table_clear_step(struct table *t, size_t *buckets_max,
         if (last % CHUNK_BUCKETS == 0 && last != 0) chunk_free(t, last >> CHUNK_SHIFT);
     }
     if (t->last_capacity != 0) buckets_free(t, t->first, t->last_capacity);
-    table_init(t, t->type, t->bytes);
+    table_init(t, t->type, t->bytes, t->side_by_side);
     return true;
 }
 
@@ -1393,8 +1402,8 @@ void table_check(const struct table *t) {
         ASSERT_COMPARE(depths[i], ==, t->depths[i]);
         bytes += depths[i] * memory_good_size(BUCKET_BYTES);
     }
-    /* The struct's own bytes count unless it is one of table_create_many's. */
-    if (bytes != t->bytes) ASSERT_COMPARE(bytes + memory_good_size(sizeof(*t)), ==, t->bytes);
+    if (!t->side_by_side) bytes += memory_good_size(sizeof(*t));
+    ASSERT_COMPARE(bytes, ==, t->bytes);
     ASSERT(!t->shrinking || can_merge(t));
     if (t->listed && (may_grow(t) || may_shrink(t))) ASSERT(stands_in(&payable, t));
 }

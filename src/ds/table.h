@@ -62,7 +62,8 @@ bool table_clear_step(struct table *t, size_t *buckets_max,
                       void (*release)(void *element, void *context), void *context);
 
 /* Creates `count` empty tables side by side (table_nth), in one block of count * TABLE_BYTES bytes,
- * which is in no table's table_bytes. They are not to be freed one by one, but cleared. */
+ * which is in no table's table_bytes. They are not to be freed one by one, but cleared. The buckets
+ * of each grow in smaller steps than those of a table of table_create, because they are many. */
 #define TABLE_BYTES 96
 struct table *table_create_many(const struct table_type *type, size_t count);
 /* Clears and frees them. */

@@ -883,6 +883,37 @@ static void test_many(void **state) {
     elements_free(elements);
 }
 
+/* Lets a table grow to 12 buckets. Bit n of the result: it had room for n buckets in between. */
+static unsigned capacities_while_growing(struct table *t, struct element *elements) {
+    unsigned seen = 0;
+    size_t others = table_bytes(t);
+    for (size_t i = 0; table_buckets(t) < 12; i++) {
+        put(t, &elements[i]);
+        struct table_stats stats;
+        table_stats(t, &stats);
+        seen |= 1U << ((table_bytes(t) - others) / 64 - stats.overflow_buckets);
+        table_check(t);
+    }
+    return seen;
+}
+
+/* A small table doubles, so that it takes few steps; one of many wastes nothing. */
+static void test_small_capacities(void **state) {
+    enum { COUNT = 64 };
+    struct element *elements = elements_make(COUNT);
+    struct table *t = table_create(&type), *many = table_create_many(&type, 1);
+    const unsigned both = 1U << 1 | 1U << 2 | 1U << 4 | 1U << 8 | 1U << 10 | 1U << 12;
+    assert_int_equal(capacities_while_growing(t, elements), both);
+    for (int round = 0; round < 2; round++) { /* also after it was cleared */
+        unsigned seen = capacities_while_growing(many, elements);
+        assert_int_equal(seen, both | 1U << 3 | 1U << 5 | 1U << 6 | 1U << 7);
+        table_clear(many);
+    }
+    table_free(t);
+    table_free_many(many, 1);
+    elements_free(elements);
+}
+
 /* More than a page of the directory, up and down. */
 static void test_directory(void **state) {
     enum { PAGE_BUCKETS = 512 * 1024 };
@@ -1180,6 +1211,7 @@ int main(void) {
         TEST(test_reserve),
         TEST(test_large),
         TEST(test_many),
+        TEST(test_small_capacities),
         TEST(test_directory),
         TEST(test_border_of_chunks),
         TEST(test_breathing),

@@ -65,11 +65,8 @@ void run_pause_clock(void) {
     last_end_nsec = 0;
 }
 
-static void note_if_slow(const struct call *call, int64_t start_nsec) {
-    int64_t nsec = last_end_nsec - start_nsec, msec = nsec / 1000000;
-    bool is_event = latency_is_on() && msec >= latency_threshold_msec();
-    bool is_logged = slowlog_wants(call, nsec);
-    if (__builtin_expect(!is_event && !is_logged, 1)) return;
+static __attribute__((noinline)) void note_slow(const struct call *call, int64_t start_nsec,
+                                                bool is_event, bool is_logged) {
     struct attribution_span span;
     attribution_explain(start_nsec, last_end_nsec, &span);
     if (is_logged && blocked_is(call->client))
@@ -77,7 +74,17 @@ static void note_if_slow(const struct call *call, int64_t start_nsec) {
     else if (is_logged)
         slowlog_note(call, &span);
     if (is_event)
-        latency_note(call->command->flags & COMMAND_FAST ? "fast-command" : "command", msec);
+        latency_note(call->command->flags & COMMAND_FAST ? "fast-command" : "command",
+                     (last_end_nsec - start_nsec) / 1000000);
+}
+
+/* Inlined, because every command runs it; what it does for a slow one is not. */
+static inline void note_if_slow(const struct call *call, int64_t start_nsec) {
+    int64_t nsec = last_end_nsec - start_nsec;
+    bool is_event = false, is_logged = slowlog_wants(call, nsec);
+    if (__builtin_expect(latency_is_on(), 0)) is_event = nsec / 1000000 >= latency_threshold_msec();
+    if (__builtin_expect(is_event || is_logged, 0))
+        note_slow(call, start_nsec, is_event, is_logged);
 }
 
 /* The time that eviction took before the command is not the command's, as in 6.2. */

@@ -278,14 +278,31 @@ void key_map_prefetch_table(const struct key_map *map, uint64_t hash) {
     if (t) prefetch(t);
 }
 
-void key_map_prefetch_bucket(const struct key_map *map, uint64_t hash) {
-    const struct table *t = key_map_table(map, hash);
+/* Functions of their own, called last, so that a keyspace with one table saves no registers. */
+__attribute__((noinline)) static void prefetch_bucket_of_slot(const struct key_map *map,
+                                                              uint64_t hash) {
+    const struct table *t = key_map_table_of_slot(map, hash);
     if (t) table_prefetch_bucket(t, hash);
 }
 
-void key_map_prefetch_entry(const struct key_map *map, uint64_t hash) {
-    const struct table *t = key_map_table(map, hash);
+__attribute__((noinline)) static void prefetch_entry_of_slot(const struct key_map *map,
+                                                             uint64_t hash) {
+    const struct table *t = key_map_table_of_slot(map, hash);
     if (t) table_prefetch_element(t, hash);
+}
+
+void key_map_prefetch_bucket(const struct key_map *map, uint64_t hash) {
+    if (__builtin_expect(map->table != NULL, 1))
+        table_prefetch_bucket(map->table, hash);
+    else
+        prefetch_bucket_of_slot(map, hash);
+}
+
+void key_map_prefetch_entry(const struct key_map *map, uint64_t hash) {
+    if (__builtin_expect(map->table != NULL, 1))
+        table_prefetch_element(map->table, hash);
+    else
+        prefetch_entry_of_slot(map, hash);
 }
 
 /* ---- all keys ---- */

@@ -439,18 +439,29 @@ static void expire_now(struct keyspace *ks, struct entry *e, uint64_t hash) {
 /* A reader's share of the resizing that a table owes; entries do not move. */
 static size_t share_of(size_t steps) { return active_rehashing ? steps : 0; }
 
+/* The key's table, where the keyspace is partitioned, has no key yet, or a table owes resizing, of
+ * which lookups pay a share. NULL where there is none. */
+static __attribute__((noinline)) const struct table *table_unusual(const struct key *key) {
+    const struct key_map *map = &key->keyspace->map;
+    if (table_any_payable() && ++lookups % LOOKUPS_PER_STEP == 0)
+        key_map_pay(map, key->hash, share_of(1));
+    return key_map_table(map, key->hash);
+}
+
+static __attribute__((noinline)) struct entry *expire_found(const struct key *key,
+                                                            struct entry *e) {
+    expire_now(key->keyspace, e, key->hash);
+    return NULL;
+}
+
 struct entry *keyspace_find(const struct key *key) {
-    struct keyspace *ks = key->keyspace;
-    if (__builtin_expect(table_any_payable(), 0) && ++lookups % LOOKUPS_PER_STEP == 0)
-        key_map_pay(&ks->map, key->hash, share_of(1));
-    const struct table *t = key_map_table(&ks->map, key->hash);
-    if (__builtin_expect(!t, 0)) return NULL;
-    struct entry *e = table_find(t, key->hash, key->name.bytes, key->name.length);
-    if (e && __builtin_expect(is_due(e), 0)) {
-        expire_now(ks, e, key->hash);
-        return NULL;
+    const struct table *t = key->keyspace->map.table;
+    if (__builtin_expect(!t || table_any_payable(), 0)) {
+        t = table_unusual(key);
+        if (!t) return NULL;
     }
-    return e;
+    struct entry *e = table_find(t, key->hash, key->name.bytes, key->name.length);
+    return e && __builtin_expect(is_due(e), 0) ? expire_found(key, e) : e;
 }
 
 void keyspace_note_access(struct entry *e) { recency_note(e); }

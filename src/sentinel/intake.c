@@ -3,12 +3,14 @@
  *
  * A hello message, in this order:
  *
- *   the Sentinel: known (run id and address)  -> nothing
- *                 the run id is known          -> it has moved: its entries get the address
- *                 the address is known         -> another Sentinel is there now: the old one is
- * dropped neither                      -> a new entry the current epoch: higher -> adopted the
- * configuration: newer  -> adopted; another address -> switch as old -> two addresses of one epoch:
- * one of the two gets a new epoch
+ *   the Sentinel        this one itself       -> another one at its address is dropped; no more
+ *                       id and address known  -> nothing
+ *                       the id known          -> it has moved: its entries get the address
+ *                       the address known     -> the one that was there is dropped
+ *                       neither               -> a new entry
+ *   the current epoch   higher                -> adopted
+ *   the configuration   newer                 -> adopted; another address: switch
+ *                       as old                -> two addresses: one of them gets a new epoch
  *
  * Invariants
  *  1. Nothing of a message counts unless all of it was parsed and its primary is watched here.
@@ -224,12 +226,25 @@ static void note_configuration(struct primary *p, const struct voter *v,
     record_configuration();
 }
 
+/* Our own message has come back. A voter at our address is what this machine was under a former id:
+ * a message of that time, delivered late, has brought it here, and no later one would drop it. */
+static void drop_former_self(struct primary *p, const struct sentinel_hello *hello) {
+    struct voter *there = sentinel_find_voter_at(p, hello->host, hello->port);
+    if (!there) return;
+    sentinel_event(EVENT_SENTINEL_INVALID_ADDR, &there->instance, NULL);
+    sentinel_drop_voter(there);
+    sentinel_record_later();
+}
+
 void sentinel_intake_hello(struct slice text) {
     struct sentinel_hello hello;
     if (!sentinel_hello_parse(text, &hello)) return;
-    if (slice_is(hello.run_id, sentinel_settings()->id)) return;
     struct primary *p = sentinel_find_primary(hello.name);
     if (!p) return;
+    if (slice_is(hello.run_id, sentinel_settings()->id)) {
+        drop_former_self(p, &hello);
+        return;
+    }
     struct voter *v = note_speaker(p, &hello);
     if (hello.current_epoch > sentinel_settings()->epoch) {
         sentinel_adopt_epoch(p, hello.current_epoch);

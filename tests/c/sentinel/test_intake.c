@@ -135,6 +135,18 @@ static void test_hello_of_one_that_has_moved(void **state) {
     assert_int_equal(watch_link_users(&there->instance), 2);
 }
 
+/* A message from before this machine got its present id can come late. */
+static void test_hello_of_a_former_self(void **state) {
+    hear(SPEAKER ",0" AT_HOME "0");
+    hear("127.0.0.1,8001," WATCHING_ID ",9" AT_HOME "0");
+    assert_string_equal(watching_told, "");
+    assert_int_equal(p->voter_count, 1);
+    hear("127.0.0.1,8000," WATCHING_ID ",9" AT_HOME "0");
+    assert_string_equal(watching_told, "+sentinel-invalid-addr " SHOWN_SPEAKER "\n");
+    assert_int_equal(p->voter_count, 0);
+    assert_int_equal(sentinel_settings()->epoch, 0);
+}
+
 /* A duplicate does not stay a voter, as a restarted Sentinel with a new id would in 6.2. */
 static void test_hello_of_another_at_the_address(void **state) {
     hear(SPEAKER ",0" AT_HOME "0");
@@ -236,6 +248,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_hello_that_counts_for_nothing, begin, end),
         cmocka_unit_test_setup_teardown(test_hello_of_a_new_sentinel, begin, end),
         cmocka_unit_test_setup_teardown(test_hello_of_one_that_has_moved, begin, end),
+        cmocka_unit_test_setup_teardown(test_hello_of_a_former_self, begin, end),
         cmocka_unit_test_setup_teardown(test_hello_of_another_at_the_address, begin, end),
         cmocka_unit_test_setup_teardown(test_hello_of_a_newer_configuration, begin, end),
         cmocka_unit_test_setup_teardown(test_hello_with_our_epoch_and_another_address, begin, end),

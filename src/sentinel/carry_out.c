@@ -209,6 +209,12 @@ void sentinel_carry_out_switch(struct primary *p) {
     sentinel_record_later();
 }
 
+void sentinel_carry_out_reset(struct primary *p) {
+    if (p->state >= FAILOVER_RECONF_REPLICAS) sentinel_carry_out_switch(p);
+    sentinel_reset_primary(p, true);
+    sentinel_event(EVENT_RESET_MASTER, &p->instance, NULL);
+}
+
 bool sentinel_carry_out_forced(struct primary *p, const char **refusal, int64_t now) {
     struct sentinel_failover_view view = view_of(false, now);
     if (p->state != FAILOVER_NONE) {

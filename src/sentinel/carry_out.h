@@ -23,6 +23,10 @@ unsigned sentinel_simulated_failures(void);
 MUST_USE bool sentinel_carry_out(struct primary *p, bool tilt, int64_t now);
 /* Ends the failover: the promoted replica is the primary from now on. */
 void sentinel_carry_out_switch(struct primary *p);
+/* Forgets the replicas, the other Sentinels and the failover of the primary (SENTINEL RESET). A
+ * failover that has promoted its replica is ended first, because its configuration has been told to
+ * others, and the former address must not be told with that epoch. */
+void sentinel_carry_out_reset(struct primary *p);
 
 /* Begins a failover that needs no election. Returns false with the answer of SENTINEL FAILOVER if
  * there can be none now. */

@@ -186,8 +186,7 @@ static void command_reset(struct call *call) {
     LIST_FOR_EACH (link, next, sentinel_primaries()) {
         struct primary *p = LIST_ENTRY(link, struct primary, in_watched);
         if (!glob_match(call->argv[2], slice_of(p->instance.name), false)) continue;
-        sentinel_reset_primary(p, true);
-        sentinel_event(EVENT_RESET_MASTER, &p->instance, NULL);
+        sentinel_carry_out_reset(p);
         count++;
     }
     if (count && !sentinel_record_write()) {

@@ -160,6 +160,27 @@ static void test_a_full_disk_ends_the_election(void **state) {
     assert_int_equal(p->state, FAILOVER_NONE);
 }
 
+static void test_reset_keeps_a_promotion(void **state) {
+    p->promoted = add_good_replica();
+    p->state = FAILOVER_WAIT_PROMOTION;
+    watching_forget();
+    sentinel_carry_out_reset(p);
+    assert_string_equal(watching_told, "+reset-master master m 127.0.0.1 7000\n");
+    assert_int_equal(p->state, FAILOVER_NONE);
+    p->promoted = add_good_replica();
+    p->state = FAILOVER_RECONF_REPLICAS;
+    p->config_epoch = 1;
+    watching_forget();
+    sentinel_carry_out_reset(p);
+    assert_string_equal(watching_told,
+                        "+switch-master m 127.0.0.1 7000 127.0.0.1 7001\n"
+                        "+slave slave 127.0.0.1:7000 127.0.0.1 7000 @ m 127.0.0.1 7001\n"
+                        "+reset-master master m 127.0.0.1 7001\n");
+    assert_int_equal(p->instance.address.port, 7001);
+    assert_int_equal(p->replica_count, 0);
+    assert_int_equal(p->config_epoch, 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_vote_is_written_first, begin, end),
@@ -169,6 +190,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_forced_failover_votes_for_itself, begin, end),
         cmocka_unit_test_setup_teardown(test_failover_by_election, begin, end),
         cmocka_unit_test_setup_teardown(test_a_full_disk_ends_the_election, begin, end),
+        cmocka_unit_test_setup_teardown(test_reset_keeps_a_promotion, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

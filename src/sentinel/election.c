@@ -4,10 +4,9 @@
  *   asked for a vote in epoch E, by candidate C
  *
  *     E > current epoch ------> current epoch := E (also where no vote follows)
- *     E > epoch of our vote, and E >= current epoch --yes--> vote for C in E: to disk, then
- * answered
- *       |
- *       no --> the vote that we gave is answered again
+ *     E > epoch of our vote, and E >= current epoch?
+ *       yes --> vote for C in E: to disk, then answered
+ *       no ---> the vote that we gave is answered again
  *
  * Invariants
  *  1. The epoch of our vote never falls, and of an epoch we give one vote, over restarts, because

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Judging. judge.h has the idea.
  *
- *                        no answer for down-after, or
- *                        reports the role of a replica for down-after + 20 s
- *     up ----------------------------------------------------------------> subjectively down
- *      ^                                                                     |         ^
- *      '------------------ neither is so any more ---------------------------'         |
- *                                                                  quorum agrees       | it does
- * not, Each tick asks anew. What others said holds for               (primaries only)     | or up
- * again five seconds, so that a Sentinel that is cut off                         v         | agrees
- * with nobody after that.                                    objectively down-'
+ *             no answer for down-after, or reports
+ *             the role of a replica for down-after + 20 s
+ *     up -----------------------------------------------> subjectively down
+ *      ^                                                    |           ^
+ *      '------------- neither is so any more ---------------'           |
+ *                                  a quorum agrees (primaries only)     | it does not, or up again
+ *                                                           v           |
+ *                                                       objectively down
+ *
+ * Each tick asks anew. What others said holds for five seconds, so that a Sentinel that is cut off
+ * agrees with nobody after that.
  *
  * Invariants
  *  1. A time that is exactly at its limit is within it: only a later one counts as too late.

@@ -17,6 +17,7 @@
 #define STOP_NSEC_MIN (NSEC_PER_SEC / 10)
 #define STOP_NSEC_MAX (40 * NSEC_PER_SEC)
 #define SHORT_NSEC_MAX (500 * NSEC_PER_MSEC)
+#define PARTED_NSEC_MAX (6 * NSEC_PER_SEC)
 #define JUMP_NSEC_MAX (100 * NSEC_PER_SEC)
 #define MENDS_MAX 32
 
@@ -52,7 +53,6 @@ static void mend_later(int64_t at_nsec, int node, int from, void (*mend)(struct 
         scheduler_add(&mends[i].actor);
         return;
     }
-    mends[0].node = node;
     mend(&(struct mend){.node = node, .from = from});
 }
 
@@ -122,6 +122,11 @@ static void stop_node(int node) {
     if (!node_runs(node)) return;
     node_stop(node, nsec);
     mend_later(world->now_nsec + nsec, node, 0, go_on_again);
+}
+
+static void heal(struct mend *m) {
+    note("heals", m->node, m->from, 0);
+    world->nodes[m->node].cut[m->from] = false;
 }
 
 static void let_in(struct mend *m) {
@@ -206,9 +211,41 @@ static void strike_at_file(int node) {
     waits_for_file[node] = true;
 }
 
+/* Now and then no Sentinel can write its file when it votes. */
 static void strike_at_vote(int node) {
     votes_before = witness_votes();
     waits_for_vote = true;
+    if (!once_in(4)) return;
+    for (int sentinel = 0; sentinel < nodes_count(); sentinel++) refuse_files(sentinel);
+}
+
+/* Links between Sentinels stand still, each way with an even chance, as soon as one of them asks
+ * for votes: so several want to lead in one epoch, or in two that are close. */
+static struct actor parter;
+static unsigned candidacies_before;
+static bool waits_for_candidate;
+
+static bool sees_candidate(const struct actor *a) {
+    return waits_for_candidate && witness_candidacies() != candidacies_before;
+}
+
+static void part_sentinels(struct actor *a) {
+    waits_for_candidate = false;
+    note("parts", 0, 0, 0);
+    for (int node = 0; node < nodes_count(); node++) {
+        for (int from = 0; from < nodes_count(); from++) {
+            if (from == node || !world->nodes[node].is_sentinel || !world->nodes[from].is_sentinel)
+                continue;
+            if (chance(50)) continue;
+            world->nodes[node].cut[from] = true;
+            mend_later(world->now_nsec + (int64_t)draw(PARTED_NSEC_MAX), node, from, heal);
+        }
+    }
+}
+
+static void strike_at_candidate(int node) {
+    candidacies_before = witness_candidacies();
+    waits_for_candidate = true;
 }
 
 /* ---- Soon after a log's new file has got its name, on a disk that is slow until then ---- */
@@ -255,11 +292,6 @@ static void jump(int node) {
     world->nodes[node].wall_offset_nsec += by;
 }
 
-static void heal(struct mend *m) {
-    note("heals", m->node, m->from, 0);
-    world->nodes[m->node].cut[m->from] = false;
-}
-
 /* Nothing comes from one node, or from clients, to another for a while; often both ways. */
 static void cut_off(int node) {
     int from = (int)draw((uint64_t)nodes_count() + 1);
@@ -302,10 +334,14 @@ static const struct {
     unsigned weight, with_sentinels; /* how often, and where Sentinels watch */
     void (*strike)(int node);
 } rows[] = {
-    {4, 6, kill_node},        {4, 6, cut_power},      {2, 2, slow_down},      {1, 1, jump},
-    {3, 4, cut_off},          {5, 4, reset_link},     {2, 2, lose_link},      {2, 1, fail_names},
-    {2, 0, strike_at_rename}, {0, 6, stop_node},      {0, 5, isolate},        {0, 3, refuse_files},
-    {0, 2, renew_node},       {0, 4, strike_at_file}, {0, 4, strike_at_vote},
+    {4, 6, kill_node},        {4, 6, cut_power},
+    {2, 2, slow_down},        {1, 1, jump},
+    {3, 4, cut_off},          {5, 4, reset_link},
+    {2, 2, lose_link},        {2, 1, fail_names},
+    {2, 0, strike_at_rename}, {0, 6, stop_node},
+    {0, 5, isolate},          {0, 3, refuse_files},
+    {0, 2, renew_node},       {0, 4, strike_at_file},
+    {0, 6, strike_at_vote},   {0, 6, strike_at_candidate},
 };
 static bool sentinels_watch;
 
@@ -340,6 +376,8 @@ void faults_start(int64_t every) {
         sentinels_watch = sentinels_watch || world->nodes[node].is_sentinel;
     waylayer = (struct actor){.due_nsec = NEVER, .is_ready = sees_node, .act = strike_waylaid};
     if (sentinels_watch) scheduler_add(&waylayer);
+    parter = (struct actor){.due_nsec = NEVER, .is_ready = sees_candidate, .act = part_sentinels};
+    if (sentinels_watch) scheduler_add(&parter);
     striker = (struct actor){.due_nsec = world->now_nsec + (int64_t)draw((uint64_t)every * 2),
                              .act = strike};
     scheduler_add(&striker);
@@ -352,11 +390,13 @@ void faults_end(void) {
     scheduler_remove(&striker);
     scheduler_remove(&vulture);
     scheduler_remove(&waylayer);
+    scheduler_remove(&parter);
     for (int i = 0; i < MENDS_MAX; i++)
         if (mends[i].used) run_mend(&mends[i].actor);
     for (int node = 0; node < nodes_count(); node++) {
         waits_for_rename[node] = false;
         world->nodes[node].slow_disk = world->nodes[node].bad_names = false;
+        world->nodes[node].bad_files = false;
         for (int from = 0; from <= NODES_MAX; from++) world->nodes[node].cut[from] = false;
         if (!node_runs(node)) node_start(node);
     }

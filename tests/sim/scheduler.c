@@ -144,6 +144,7 @@ void node_start(int node) {
     n->up = true;
     n->folder_failed = false;
     n->file_is_old = n->file_failed;
+    n->file_has_name = false;
     n->stopped_nsec = 0;
     n->starts++;
     n->start_links = network->links_made;

@@ -235,6 +235,7 @@ static void be_slow(void) {
 static bool fails(int percent) {
     if (!world->nodes[self->node].bad_names || !chance((unsigned)percent)) return false;
     note("fails", self->node, percent, 0);
+    world->nodes[self->node].file_failed = true;
     errno = EIO;
     return true;
 }
@@ -246,11 +247,21 @@ static bool folder_fails(int fd) {
     return true;
 }
 
+/* A configuration file is written once its name is on the disk. */
+static void note_folder(int fd) {
+    struct node *n = &world->nodes[self->node];
+    struct stat about;
+    if (!n->file_has_name || fstat(fd, &about) || !S_ISDIR(about.st_mode)) return;
+    n->file_has_name = n->file_failed = false;
+}
+
 int system_fsync(int fd) {
     be_slow();
     if (is_refused()) return -1;
     if (folder_fails(fd)) return -1;
-    return disk_fsync(fd);
+    int result = disk_fsync(fd);
+    note_folder(fd);
+    return result;
 }
 
 int system_fdatasync(int fd) {
@@ -269,12 +280,13 @@ int system_ftruncate(int fd, off_t length) {
 int system_rename(const char *from, const char *to) {
     before_change();
     note("renames", self->node, 0, 0);
+    world->nodes[self->node].file_has_name = false;
     if (is_refused() || fails(50)) return -1;
     int result = disk_rename(from, to);
     struct node *n = &world->nodes[self->node];
     if (result == 0 && strstr(to, "node.conf")) {
         n->file_renames++;
-        n->file_failed = false;
+        n->file_has_name = true;
     }
     if (result == 0 && n->log_is_first && strstr(to, "appendonly.aof")) {
         n->log_has_name = true;

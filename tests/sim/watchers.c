@@ -26,6 +26,7 @@
 #define LINE_CHARS 128
 #define SAID_CHARS 80
 #define DIGEST_CHARS 40
+#define NO_ID "0000000000000000000000000000000000000000"
 #define NOBODY (-1)
 
 static int servers;
@@ -39,8 +40,10 @@ static struct asker {
     const char *order; /* what it is told once; NULL: nothing */
     char told[SAID_CHARS];
     bool order_sent; /* the first answer is the order's */
+    bool is_forced;  /* the order was to fail over, and what came of it is not known yet */
     int answers;     /* in this round */
     int named;       /* by a Sentinel; of a server: whom it follows; NOBODY */
+    int others;      /* Sentinels that a Sentinel knows */
     bool is_primary; /* a server */
     int64_t said_nsec;
     char said[SAID_CHARS], digest[DIGEST_CHARS + 1];
@@ -92,7 +95,13 @@ static void ask(struct asker *a) {
     if (a->order) client_say(c, a->order, NAME);
     a->order = NULL;
     if (a->node >= servers) {
+        /* In an epoch that is over nobody gets a vote: the answer is the last one that was given.
+         */
+        int primary = a->named == NOBODY ? 0 : a->named;
+        client_say(c, "SENTINEL is-master-down-by-addr 10.0.0.%d %d 0 " NO_ID, primary + 1,
+                   network_port(primary));
         client_say(c, "SENTINEL get-master-addr-by-name " NAME);
+        client_say(c, "SENTINEL sentinels " NAME);
     } else {
         client_say(c, "SELECT 8");
         client_say(c, "ROLE");
@@ -181,8 +190,9 @@ static int64_t heard_since(int server, int primary) {
 static void take_write(const struct asker *a) {
     int64_t from_nsec;
     int primary = witness_primary(&from_nsec);
-    if (!settled_nsec || a->node == primary) return;
+    if (!settled_nsec || a->node == primary || witness_is_demoted(primary)) return;
     from_nsec = later_of(from_nsec, witness_promoted_nsec(a->node));
+    from_nsec = later_of(from_nsec, witness_promoted_nsec(primary));
     from_nsec = later_of(from_nsec, heard_since(a->node, primary));
     if (from_nsec == NEVER) return;
     int64_t limit_nsec = from_nsec + down_after_msec * NSEC_PER_MSEC + DEMOTED_NSEC;
@@ -219,28 +229,50 @@ static void take_answer_of_server(struct asker *a, int at, const struct reply *r
     bring_back(a);
 }
 
+static void take_order(struct asker *a, const struct reply *r) {
+    tell("node %d: order: %s", a->node, r->text);
+    if (!a->is_forced || r->type != '-') return;
+    a->is_forced = false;
+    witness_note_refusal(a->node);
+}
+
+static void take_vote(struct asker *a, const struct reply *r) {
+    const char *leader = NULL;
+    uint64_t epoch = 0;
+    if (r->type == '*' && r->number == 3 && strcmp(r->items[1].text, "*") != 0) {
+        leader = r->items[1].text;
+        epoch = (uint64_t)r->items[2].number;
+        witness_note_vote(a->node, network->links[a->client.link].number, leader, epoch);
+    }
+    if (a->is_forced) witness_note_forced(a->node, leader, epoch);
+    a->is_forced = false;
+}
+
+static void take_answer_of_sentinel(struct asker *a, int at, const struct reply *r) {
+    if (at == 0) take_vote(a, r);
+    if (at == 1) take_named(a, r);
+    if (at < 2) return;
+    a->others = r->type == '*' ? (int)r->number : NOBODY;
+    a->said_nsec = world->now_nsec;
+    a->client.limit_nsec = NEVER;
+}
+
 static void replied(struct client *c, const struct reply *r) {
     struct asker *a = (struct asker *)c;
-    int at = a->answers++;
-    if (a->order_sent) {
-        if (at == 0) {
-            tell("node %d: order: %s", a->node, r->text);
-            return;
-        }
-        at--;
-    }
-    if (a->node < servers) {
+    int at = a->answers++ - a->order_sent;
+    if (at < 0)
+        take_order(a, r);
+    else if (a->node < servers)
         take_answer_of_server(a, at, r);
-        return;
-    }
-    take_named(a, r);
-    a->said_nsec = world->now_nsec;
-    c->limit_nsec = NEVER;
+    else
+        take_answer_of_sentinel(a, at, r);
 }
 
 static void failed(struct client *c) {
     struct asker *a = (struct asker *)c;
     a->digest[0] = '\0';
+    if (a->is_forced) witness_note_forced(a->node, NULL, 0);
+    a->is_forced = false;
     c->wanted_nsec = world->now_nsec + draw_scale(ROUND_NSEC);
 }
 
@@ -255,7 +287,8 @@ static void give_order(int node, const char *order) {
     struct asker *a = &askers[node];
     if (a->client.link < 0 || !a->client.open || a->client.awaited) return;
     note("order", node, order[9], 0);
-    if (order[9] == 'F') witness_note_forced(node);
+    a->is_forced = order[9] == 'F';
+    if (a->is_forced) witness_note_order(node);
     a->order = order;
     ask(a);
 }
@@ -305,6 +338,7 @@ bool watchers_agree(void) {
         const struct asker *a = &askers[node];
         if (a->said_nsec <= settled_nsec) return false;
         if (node == named ? !a->is_primary : a->named != named) return false;
+        if (node >= servers && a->others != nodes_count() - servers - 1) return false;
     }
     return true;
 }
@@ -320,9 +354,11 @@ bool watchers_see_equal(void) {
 
 void watchers_describe(char *out, unsigned long size) {
     size_t used = 0;
-    for (int node = 0; node < nodes_count() && used < size; node++)
+    for (int node = 0; node < nodes_count() && used < size; node++) {
+        const struct asker *a = &askers[node];
         used += (size_t)snprintf(out + used, size - used, "%s%d %s", node ? ", " : "", node,
-                                 compares && node < servers && askers[node].digest[0]
-                                     ? askers[node].digest
-                                     : askers[node].said);
+                                 compares && node < servers && a->digest[0] ? a->digest : a->said);
+        if (node >= servers && used < size)
+            used += (size_t)snprintf(out + used, size - used, " and %d others", a->others);
+    }
 }

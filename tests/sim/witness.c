@@ -6,7 +6,6 @@
  */
 #include "sim/witness.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +22,14 @@
 #define ASKS_MAX 256
 #define IDS_MAX 64
 #define NOBODY (-1)
-/* So long a forced failover may take until it has promoted. */
+/* So long a forced failover may take until all know its configuration. */
 #define FORCED_NSEC (60 * NSEC_PER_SEC)
+#define MACHINES 2 /* of a Sentinel: this one, and the one before it */
 
 /* ---- What is known ---- */
 
 static int servers, nodes;
-static unsigned promotions, votes_read;
+static unsigned promotions, votes_read, candidacies;
 static int last_voter = NOBODY;
 
 /* Ids in the order in which they were met. */
@@ -45,33 +45,39 @@ static int index_of_id(const char *id) {
 }
 
 static struct sentinel {
-    int id;              /* of its last hello message; NOBODY */
-    int64_t forced_nsec; /* a failover was asked for last; 0 = never */
+    int id; /* of its last hello message; NOBODY */
+    /* Until then what it does may be a forced failover; NEVER: an order is not answered yet. */
+    int64_t forced_until_nsec;
+    uint64_t forced_epoch; /* of the last one that is known; 0 = none */
     struct ask {
-        int64_t sent_nsec;
+        int64_t sent_nsec; /* first */
         int id;
         uint64_t epoch;
-    } asks[ASKS_MAX]; /* for votes for itself; the last ones */
+    } asks[ASKS_MAX]; /* for votes for itself, one an epoch; the last ones */
     unsigned asks_count;
     uint64_t epoch_of_former_lives, epoch_of_this_life; /* the highest of configurations */
     unsigned life;
     bool may_fall;
-    uint64_t renewed_links;        /* how many links there had been when its machine was new */
-    int votes[EPOCHS_MAX];         /* index of an id, plus one */
-    int64_t told_nsec[EPOCHS_MAX]; /* when the one that the vote is for heard of it first */
+    uint64_t config_epoch;  /* of its last hello message */
+    uint64_t renewed_links; /* how many links there had been when its machine was new */
+    struct vote {
+        int id;            /* plus one */
+        int64_t told_nsec; /* when the Sentinel that it is for heard of it first; 0 = not yet */
+    } votes[MACHINES][EPOCHS_MAX];
 } sentinels[NODES_MAX];
 
 static struct epoch {
     int address;    /* plus one */
     int promoted;   /* server plus one */
     int promoter;   /* id of a Sentinel, plus one */
-    bool is_exempt; /* a forced failover may have it, or a Sentinel forgot its vote in it */
+    bool is_exempt; /* witness.h */
 } epochs[EPOCHS_MAX];
 
 static uint64_t highest_epoch; /* that was asked or published */
 static uint64_t newest_epoch;  /* of a configuration */
 static int newest_primary;
 static int64_t newest_nsec, promoted_nsec[NODES_MAX];
+static bool is_demoted[NODES_MAX];
 
 void witness_open(int servers_count, int nodes_all) {
     servers = servers_count;
@@ -82,21 +88,48 @@ void witness_open(int servers_count, int nodes_all) {
 unsigned witness_promotions(void) { return promotions; }
 unsigned witness_votes(void) { return votes_read; }
 int witness_last_voter(void) { return last_voter; }
+unsigned witness_candidacies(void) { return candidacies; }
 int witness_primary(int64_t *since_nsec) {
     *since_nsec = newest_nsec;
     return newest_primary;
 }
 int64_t witness_promoted_nsec(int server) { return promoted_nsec[server]; }
-void witness_note_forced(int sentinel) { sentinels[sentinel].forced_nsec = world->now_nsec; }
+bool witness_is_demoted(int server) { return is_demoted[server]; }
 
+/* ---- Orders ---- */
+
+void witness_note_order(int sentinel) { sentinels[sentinel].forced_until_nsec = NEVER; }
+void witness_note_refusal(int sentinel) { sentinels[sentinel].forced_until_nsec = 0; }
+
+void witness_note_forced(int sentinel, const char *leader, uint64_t epoch) {
+    struct sentinel *s = &sentinels[sentinel];
+    bool is_known = leader && s->id != NOBODY && index_of_id(leader) == s->id;
+    s->forced_until_nsec = is_known ? 0 : world->now_nsec + FORCED_NSEC;
+    if (!is_known || epoch >= EPOCHS_MAX) return;
+    s->forced_epoch = epoch;
+    epochs[epoch].is_exempt = true;
+}
+
+static bool may_be_forced(const struct sentinel *s) {
+    return world->now_nsec < s->forced_until_nsec;
+}
+
+/* A candidate that has asked for votes has voted for itself, perhaps. */
 void witness_note_renewed(int sentinel) {
     struct sentinel *s = &sentinels[sentinel];
+    for (unsigned i = 0; i < s->asks_count && i < ASKS_MAX; i++) {
+        struct vote *v = &s->votes[0][s->asks[i].epoch];
+        if (!v->id) v->id = s->asks[i].id + 1;
+    }
+    for (int epoch = 0; epoch < EPOCHS_MAX; epoch++)
+        if (s->votes[0][epoch].id) s->votes[1][epoch] = s->votes[0][epoch];
+    memset(s->votes[0], 0, sizeof(s->votes[0]));
+    s->asks_count = 0;
     s->id = NOBODY;
     s->may_fall = true;
+    s->forced_epoch = s->config_epoch = 0;
+    s->forced_until_nsec = 0;
     s->renewed_links = network->links_made;
-    memset(s->votes, 0, sizeof(s->votes));
-    memset(s->told_nsec, 0, sizeof(s->told_nsec));
-    for (uint64_t epoch = 0; epoch <= highest_epoch + 1; epoch++) epochs[epoch].is_exempt = true;
 }
 
 static int server_at(const char *ip, int port) {
@@ -163,21 +196,33 @@ static void compare_lives(int node, struct sentinel *s, bool is_of_this_life, ui
     if (epoch > s->epoch_of_this_life) s->epoch_of_this_life = epoch;
 }
 
-static void compare_epochs(int node, uint64_t epoch, int address) {
+/* An epoch that no failover was elected for is exempt where its Sentinel leaves an exempt one, of
+ * which there are two addresses. */
+static void begin_epoch(int node, uint64_t before, uint64_t epoch, int address) {
     struct epoch *e = &epochs[epoch];
-    if (e->address && e->address - 1 != address && !e->is_exempt)
+    e->address = address + 1;
+    if (epoch == 0 || e->is_exempt) return;
+    if (e->promoted == 0 && epochs[before].is_exempt)
+        e->is_exempt = true;
+    else if (e->promoted == 0)
+        find("Sentinel %d names server %d in configuration epoch %llu, which no failover has taken",
+             node, address, (unsigned long long)epoch);
+    else if (e->promoted - 1 != address)
+        find("Sentinel %d names server %d in configuration epoch %llu, in which %d was promoted",
+             node, address, (unsigned long long)epoch, e->promoted - 1);
+}
+
+static void compare_epochs(int node, uint64_t before, uint64_t epoch, int address) {
+    struct epoch *e = &epochs[epoch];
+    if (may_be_forced(&sentinels[node])) e->is_exempt = true;
+    if (!e->address) begin_epoch(node, before, epoch, address);
+    if (e->address - 1 != address && !e->is_exempt)
         find("Sentinel %d names server %d in configuration epoch %llu, which is that of server %d",
              node, address, (unsigned long long)epoch, e->address - 1);
-    if (!e->address) e->address = address + 1;
     if (epoch <= newest_epoch) return;
     if (address != newest_primary) newest_nsec = world->now_nsec;
     newest_epoch = epoch;
     newest_primary = address;
-}
-
-/* An epoch that a forced failover may have taken. */
-static void note_forced_epoch(const struct sentinel *s, uint64_t config) {
-    if (s->forced_nsec) epochs[config].is_exempt = true;
 }
 
 static void take_hello(int node, struct heard *heard, bool is_of_this_life, const char *text) {
@@ -195,10 +240,10 @@ static void take_hello(int node, struct heard *heard, bool is_of_this_life, cons
     if (h.current > highest_epoch) highest_epoch = h.current;
     struct heard now = {.any = true, .epoch = h.config, .address = address};
     if (is_of_this_life) s->id = index_of_id(h.id);
-    note_forced_epoch(s, h.config);
     if (heard->any) compare_heard(node, heard, &now);
     compare_lives(node, s, is_of_this_life, h.config);
-    compare_epochs(node, h.config, address);
+    compare_epochs(node, s->config_epoch, h.config, address);
+    if (is_of_this_life) s->config_epoch = h.config;
     *heard = now;
 }
 
@@ -209,23 +254,47 @@ static void take_ask(int node, uint64_t epoch, const char *id) {
     if (id[0] == '*' || epoch >= EPOCHS_MAX - 1) return;
     if (epoch > highest_epoch) highest_epoch = epoch;
     s->id = index_of_id(id);
-    s->asks[s->asks_count++ % ASKS_MAX] =
-        (struct ask){network_seen_sent_nsec(), index_of_id(id), epoch};
+    for (unsigned i = 0; i < s->asks_count && i < ASKS_MAX; i++) {
+        struct ask *a = &s->asks[i];
+        if (a->epoch != epoch || a->id != s->id) continue;
+        if (network_seen_sent_nsec() < a->sent_nsec) a->sent_nsec = network_seen_sent_nsec();
+        return;
+    }
+    s->asks[s->asks_count++ % ASKS_MAX] = (struct ask){network_seen_sent_nsec(), s->id, epoch};
+    candidacies++;
 }
 
-static void take_answer(int node, int asker, const char *leader, uint64_t epoch) {
+/* A vote of the Sentinel is known: of this machine, or of the one before it. */
+static struct vote *note_vote(int node, int machine, int id, uint64_t epoch) {
     struct sentinel *s = &sentinels[node];
+    struct vote *v = &s->votes[machine][epoch];
+    if (v->id && v->id - 1 != id)
+        find("Sentinel %d votes twice in epoch %llu: for %.8s, then for %.8s", node,
+             (unsigned long long)epoch, ids[v->id - 1], ids[id]);
+    v->id = id + 1;
+    const struct vote *other = &s->votes[!machine][epoch];
+    if (other->id && other->id != v->id) epochs[epoch].is_exempt = true;
+    return v;
+}
+
+static int machine_of(int node, uint64_t link_number) {
+    return link_number < sentinels[node].renewed_links;
+}
+
+static void take_answer(int node, int machine, int asker, const char *leader, uint64_t epoch) {
     int id = index_of_id(leader);
     if (id == NOBODY || epoch >= EPOCHS_MAX) return;
-    if (s->votes[epoch] && s->votes[epoch] - 1 != id)
-        find("Sentinel %d votes twice in epoch %llu: for %.8s, then for %.8s", node,
-             (unsigned long long)epoch, ids[s->votes[epoch] - 1], leader);
-    if (!s->votes[epoch]) {
-        votes_read++;
-        last_voter = node;
-    }
-    s->votes[epoch] = id + 1;
-    if (sentinels[asker].id == id && !s->told_nsec[epoch]) s->told_nsec[epoch] = world->now_nsec;
+    struct vote *v = note_vote(node, machine, id, epoch);
+    if (sentinels[asker].id != id || v->told_nsec) return;
+    v->told_nsec = world->now_nsec;
+    votes_read++;
+    last_voter = node;
+}
+
+void witness_note_vote(int sentinel, uint64_t link_number, const char *leader, uint64_t epoch) {
+    int id = index_of_id(leader);
+    if (id == NOBODY || epoch >= EPOCHS_MAX) return;
+    note_vote(sentinel, machine_of(sentinel, link_number), id, epoch);
 }
 
 /* ---- Promotions ---- */
@@ -243,31 +312,29 @@ static const struct ask *ask_before(const struct sentinel *s, int64_t sent_nsec)
     return best;
 }
 
-static int votes_for(int node, const struct ask *a, int64_t until_nsec) {
-    int votes = 0;
-    for (int i = servers; i < nodes; i++) {
-        int vote = sentinels[i].votes[a->epoch];
-        /* Its own vote is read only where another asked for it. */
-        if (i == node)
-            votes += !vote || vote - 1 == a->id;
-        else
-            votes += vote - 1 == a->id && sentinels[i].told_nsec[a->epoch] &&
-                     sentinels[i].told_nsec[a->epoch] <= until_nsec;
+static bool has_told(int node, const struct ask *a, int64_t until_nsec) {
+    for (int machine = 0; machine < MACHINES; machine++) {
+        const struct vote *v = &sentinels[node].votes[machine][a->epoch];
+        if (v->id - 1 == a->id && v->told_nsec && v->told_nsec <= until_nsec) return true;
     }
-    return votes;
+    return false;
 }
 
-static void take_promotion(int node, int server) {
-    const struct sentinel *s = &sentinels[node];
-    const struct ask *a = ask_before(s, network_seen_sent_nsec());
-    promotions++;
-    promoted_nsec[server] = world->now_nsec;
-    note("promotion", node, server, a ? (long)a->epoch : 0);
-    if (s->forced_nsec && network_seen_sent_nsec() - s->forced_nsec < FORCED_NSEC) return;
-    if (!a) {
-        find("Sentinel %d promotes server %d, but has asked for no vote", node, server);
-        return;
-    }
+/* The votes that the Sentinel has got until then. Where it needs its own, it has voted for itself:
+ * that is noted. */
+static int votes_for(int node, const struct ask *a, int64_t until_nsec) {
+    int votes = 0, half = (nodes - servers) / 2;
+    for (int i = servers; i < nodes; i++) votes += i != node && has_told(i, a, until_nsec);
+    if (votes == half) note_vote(node, 0, a->id, a->epoch);
+    return votes + (votes <= half && sentinels[node].votes[0][a->epoch].id - 1 == a->id);
+}
+
+static void note_promotion(uint64_t epoch, int id, int server) {
+    epochs[epoch].promoter = id + 1;
+    epochs[epoch].promoted = server + 1;
+}
+
+static void take_elected(int node, int server, const struct ask *a) {
     struct epoch *e = &epochs[a->epoch];
     int all = nodes - servers, votes = votes_for(node, a, network_seen_sent_nsec());
     if (votes <= all / 2)
@@ -276,8 +343,23 @@ static void take_promotion(int node, int server) {
     if (e->promoter && !e->is_exempt && (e->promoter - 1 != a->id || e->promoted - 1 != server))
         find("Sentinel %d promotes server %d in epoch %llu, in which %.8s has promoted %d", node,
              server, (unsigned long long)a->epoch, ids[e->promoter - 1], e->promoted - 1);
-    e->promoter = a->id + 1;
-    e->promoted = server + 1;
+    note_promotion(a->epoch, a->id, server);
+}
+
+static void take_promotion(int node, int server) {
+    const struct sentinel *s = &sentinels[node];
+    const struct ask *a = ask_before(s, network_seen_sent_nsec());
+    promotions++;
+    promoted_nsec[server] = world->now_nsec;
+    is_demoted[server] = false;
+    note("promotion", node, server, a ? (long)a->epoch : 0);
+    if (may_be_forced(s)) return;
+    if (s->forced_epoch && (!a || a->epoch <= s->forced_epoch))
+        note_promotion(s->forced_epoch, s->id, server);
+    else if (a)
+        take_elected(node, server, a);
+    else
+        find("Sentinel %d promotes server %d, but has asked for no vote", node, server);
 }
 
 /* ---- Reading ---- */
@@ -315,21 +397,24 @@ static void take_request(struct talk *t, int from, int to) {
                strcasecmp(word(r, 2), "is-master-down-by-addr") == 0) {
         take_ask(from, strtoull(word(r, 5), NULL, 10), word(r, 6));
     } else if (strcasecmp(first, "SLAVEOF") == 0) {
-        if (strcasecmp(word(r, 2), "NO") == 0)
+        if (strcasecmp(word(r, 2), "NO") == 0) {
             take_promotion(from, to);
-        else if (t->heard.any && t->heard.address == to)
+            return;
+        }
+        is_demoted[to] = true;
+        if (t->heard.any && t->heard.address == to)
             find("Sentinel %d tells server %d to follow %s %s, and names it as the primary", from,
                  to, word(r, 2), word(r, 3));
     }
 }
 
 /* Another Sentinel's answer: whether the primary is down, for whom it votes, in which epoch. */
-static void take_reply(const struct talk *t, int from, int to) {
+static void take_reply(const struct talk *t, int from, int machine, int to) {
     const struct reader *r = &t->readers[0];
     if (r->count != 4 || r->items[1].type != ':' || r->items[2].type != '$' ||
         r->items[3].type != ':')
         return;
-    take_answer(from, to, word(r, 2), strtoull(word(r, 3), NULL, 10));
+    take_answer(from, machine, to, word(r, 2), strtoull(word(r, 3), NULL, 10));
 }
 
 static void end_item(struct reader *r, struct talk *t, int link, int end) {
@@ -337,8 +422,8 @@ static void end_item(struct reader *r, struct talk *t, int link, int end) {
     if (--r->wanted > 0) return;
     if (end == 1)
         take_request(t, l->ends[0].node, l->ends[1].node);
-    else if (l->ends[1].node >= servers && l->number >= sentinels[l->ends[1].node].renewed_links)
-        take_reply(t, l->ends[1].node, l->ends[0].node);
+    else if (l->ends[1].node >= servers)
+        take_reply(t, l->ends[1].node, machine_of(l->ends[1].node, l->number), l->ends[0].node);
     r->count = r->wanted = 0;
 }
 

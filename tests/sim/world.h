@@ -67,7 +67,8 @@ struct node {
     bool bad_names;        /* renames and syncs of folders fail now and then */
     bool folder_failed;    /* a folder's sync did, in this life of its server */
     bool bad_files;        /* files cannot be created, written, synced or renamed */
-    bool file_failed;      /* that was met, and the configuration file not written since */
+    bool file_failed;      /* that, or bad_names, was met, and its file not written since */
+    bool file_has_name;    /* it was renamed, but its folder not synced since */
     bool file_is_old;      /* it was so when the server started last */
     unsigned file_renames; /* of its configuration file */
     bool log_is_first;     /* the file that is to become the log next is that of a log that is on */

@@ -91,11 +91,11 @@ static bool has_replies(void) { return load_replies() >= replies_wanted; }
 
 /* What Sentinels say, too, where they watch. */
 static void see(int link, int end, const uint8_t *bytes, size_t length) {
-    int from = network->links[link].ends[0].node;
-    if (from == OUTSIDE || !world->nodes[from].is_sentinel)
-        history_see(link, end, bytes, length);
-    else
+    int from = network->links[link].ends[0].node, to = network->links[link].ends[1].node;
+    if (world->nodes[to].is_sentinel || (from != OUTSIDE && world->nodes[from].is_sentinel))
         witness_see(link, end, bytes, length);
+    else
+        history_see(link, end, bytes, length);
 }
 
 static void set_up_watched(void) {

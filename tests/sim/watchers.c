@@ -21,6 +21,7 @@
 #define LIMIT_NSEC (5 * NSEC_PER_SEC)
 #define SETTLED_NSEC (45 * NSEC_PER_SEC) /* beside the limits that the Sentinels know */
 #define DEMOTED_NSEC (12 * NSEC_PER_SEC) /* beside down-after */
+#define RIVAL_NSEC_MAX (2 * NSEC_PER_SEC)
 #define FORGOTTEN_NSEC (5 * NSEC_PER_SEC)
 #define TILT_NSEC (31 * NSEC_PER_SEC)
 #define LINE_CHARS 128
@@ -242,7 +243,6 @@ static void take_vote(struct asker *a, const struct reply *r) {
     if (r->type == '*' && r->number == 3 && strcmp(r->items[1].text, "*") != 0) {
         leader = r->items[1].text;
         epoch = (uint64_t)r->items[2].number;
-        witness_note_vote(a->node, network->links[a->client.link].number, leader, epoch);
     }
     if (a->is_forced) witness_note_forced(a->node, leader, epoch);
     a->is_forced = false;
@@ -305,6 +305,24 @@ static void command(struct actor *a) {
     if (chance(70)) give_order(draw_sentinel(), "SENTINEL FAILOVER %s");
 }
 
+/* In the midst of an election a Sentinel is told to fail over, which takes a higher epoch. */
+static struct actor rival;
+static unsigned candidacies_seen;
+
+static bool sees_election(const struct actor *a) {
+    return a->due_nsec == NEVER && witness_candidacies() != candidacies_seen;
+}
+
+static void rival_election(struct actor *a) {
+    candidacies_seen = witness_candidacies();
+    if (a->due_nsec == NEVER) {
+        if (chance(50)) a->due_nsec = world->now_nsec + (int64_t)draw(RIVAL_NSEC_MAX);
+        return;
+    }
+    a->due_nsec = NEVER;
+    give_order(draw_sentinel(), "SENTINEL FAILOVER %s");
+}
+
 /* ---- All of it ---- */
 
 void watchers_start(void) {
@@ -320,10 +338,13 @@ void watchers_start(void) {
     commander = (struct actor){
         .due_nsec = world->now_nsec + (int64_t)draw((uint64_t)order_nsec * 2), .act = command};
     scheduler_add(&commander);
+    rival = (struct actor){.due_nsec = NEVER, .is_ready = sees_election, .act = rival_election};
+    scheduler_add(&rival);
 }
 
 void watchers_settle(void) {
     scheduler_remove(&commander);
+    scheduler_remove(&rival);
     settled_nsec = world->now_nsec;
 }
 

@@ -5,7 +5,7 @@
  * other Sentinels it knows; the load turns to the primary that one of them names. Of each server a
  * client asks what it is, and writes to it: a server that is not the primary of the newest
  * configuration must soon refuse that. Now and then two Sentinels are told at once to fail over, or
- * one to forget what it has learned.
+ * one in the midst of an election, or one to forget what it has learned.
  */
 #ifndef EVENKEEL_TESTS_SIM_WATCHERS_H
 #define EVENKEEL_TESTS_SIM_WATCHERS_H

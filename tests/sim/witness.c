@@ -24,6 +24,8 @@
 #define NOBODY (-1)
 /* So long a forced failover may take until all know its configuration. */
 #define FORCED_NSEC (60 * NSEC_PER_SEC)
+/* So much later than the next one an answer may be sent that came before it. */
+#define LATE_NSEC (100 * NSEC_PER_MSEC)
 #define MACHINES 2 /* of a Sentinel: this one, and the one before it */
 
 /* ---- What is known ---- */
@@ -61,8 +63,9 @@ static struct sentinel {
     uint64_t config_epoch;  /* of its last hello message */
     uint64_t renewed_links; /* how many links there had been when its machine was new */
     struct vote {
-        int id;            /* plus one */
-        int64_t told_nsec; /* when the Sentinel that it is for heard of it first; 0 = not yet */
+        int id;             /* plus one */
+        int64_t known_nsec; /* it was given before then; 0 = the vote is a guess */
+        int64_t told_nsec;  /* when the Sentinel that it is for heard of it first; 0 = not yet */
     } votes[MACHINES][EPOCHS_MAX];
 } sentinels[NODES_MAX];
 
@@ -196,13 +199,21 @@ static void compare_lives(int node, struct sentinel *s, bool is_of_this_life, ui
     if (epoch > s->epoch_of_this_life) s->epoch_of_this_life = epoch;
 }
 
-/* An epoch that no failover was elected for is exempt where its Sentinel leaves an exempt one, of
- * which there are two addresses. */
+/* An epoch that no failover was elected for is exempt where its Sentinel has passed an exempt one,
+ * which may have two addresses. */
+static bool has_passed_exempt(uint64_t before, uint64_t epoch) {
+    for (int node = servers; node < nodes; node++)
+        if (may_be_forced(&sentinels[node])) return true;
+    while (before < epoch)
+        if (epochs[before++].is_exempt) return true;
+    return false;
+}
+
 static void begin_epoch(int node, uint64_t before, uint64_t epoch, int address) {
     struct epoch *e = &epochs[epoch];
     e->address = address + 1;
     if (epoch == 0 || e->is_exempt) return;
-    if (e->promoted == 0 && epochs[before].is_exempt)
+    if (e->promoted == 0 && has_passed_exempt(before, epoch))
         e->is_exempt = true;
     else if (e->promoted == 0)
         find("Sentinel %d names server %d in configuration epoch %llu, which no failover has taken",
@@ -268,10 +279,13 @@ static void take_ask(int node, uint64_t epoch, const char *id) {
 static struct vote *note_vote(int node, int machine, int id, uint64_t epoch) {
     struct sentinel *s = &sentinels[node];
     struct vote *v = &s->votes[machine][epoch];
-    if (v->id && v->id - 1 != id)
+    if (v->id && v->known_nsec && v->id - 1 != id)
         find("Sentinel %d votes twice in epoch %llu: for %.8s, then for %.8s", node,
              (unsigned long long)epoch, ids[v->id - 1], ids[id]);
     v->id = id + 1;
+    if (!v->known_nsec || network_seen_sent_nsec() < v->known_nsec)
+        v->known_nsec = network_seen_sent_nsec();
+    if (epoch > highest_epoch) highest_epoch = epoch;
     const struct vote *other = &s->votes[!machine][epoch];
     if (other->id && other->id != v->id) epochs[epoch].is_exempt = true;
     return v;
@@ -281,20 +295,27 @@ static int machine_of(int node, uint64_t link_number) {
     return link_number < sentinels[node].renewed_links;
 }
 
+/* The epoch of the last vote is told also where its candidate is not known any more. */
+static void compare_vote(int node, int machine, uint64_t epoch) {
+    if (epoch == 0) return;
+    for (uint64_t later = epoch + 1; later <= highest_epoch; later++) {
+        const struct vote *v = &sentinels[node].votes[machine][later];
+        if (v->known_nsec && v->known_nsec + LATE_NSEC < network_seen_sent_nsec())
+            find("Sentinel %d says that its last vote was in epoch %llu; it has voted in %llu",
+                 node, (unsigned long long)epoch, (unsigned long long)later);
+    }
+}
+
 static void take_answer(int node, int machine, int asker, const char *leader, uint64_t epoch) {
     int id = index_of_id(leader);
-    if (id == NOBODY || epoch >= EPOCHS_MAX) return;
+    if (epoch >= EPOCHS_MAX) return;
+    compare_vote(node, machine, epoch);
+    if (id == NOBODY) return;
     struct vote *v = note_vote(node, machine, id, epoch);
-    if (sentinels[asker].id != id || v->told_nsec) return;
+    if (asker == OUTSIDE || sentinels[asker].id != id || v->told_nsec) return;
     v->told_nsec = world->now_nsec;
     votes_read++;
     last_voter = node;
-}
-
-void witness_note_vote(int sentinel, uint64_t link_number, const char *leader, uint64_t epoch) {
-    int id = index_of_id(leader);
-    if (id == NOBODY || epoch >= EPOCHS_MAX) return;
-    note_vote(sentinel, machine_of(sentinel, link_number), id, epoch);
 }
 
 /* ---- Promotions ---- */
@@ -353,7 +374,11 @@ static void take_promotion(int node, int server) {
     promoted_nsec[server] = world->now_nsec;
     is_demoted[server] = false;
     note("promotion", node, server, a ? (long)a->epoch : 0);
-    if (may_be_forced(s)) return;
+    if (may_be_forced(s)) {
+        /* The order may yet be refused, because this failover is under way. */
+        if (a && !epochs[a->epoch].promoted) epochs[a->epoch].promoted = server + 1;
+        return;
+    }
     if (s->forced_epoch && (!a || a->epoch <= s->forced_epoch))
         note_promotion(s->forced_epoch, s->id, server);
     else if (a)
@@ -408,7 +433,7 @@ static void take_request(struct talk *t, int from, int to) {
     }
 }
 
-/* Another Sentinel's answer: whether the primary is down, for whom it votes, in which epoch. */
+/* A Sentinel's answer: whether the primary is down, for whom it votes, in which epoch. */
 static void take_reply(const struct talk *t, int from, int machine, int to) {
     const struct reader *r = &t->readers[0];
     if (r->count != 4 || r->items[1].type != ':' || r->items[2].type != '$' ||
@@ -473,13 +498,14 @@ static void take_byte(struct reader *r, struct talk *t, int link, int end, char 
 void witness_see(int link, int end, const uint8_t *bytes, size_t length) {
     const struct link *l = &network->links[link];
     int from = l->ends[0].node;
-    if (from == OUTSIDE || from < servers) return;
+    /* Of clients only what a Sentinel answers them counts. */
+    if (from == OUTSIDE ? end == 1 || l->ends[1].node < servers : from < servers) return;
     if (!talks && !(talks = calloc(LINKS_MAX, sizeof(*talks)))) abort();
     struct talk *t = &talks[link];
     if (t->number != l->number + 1) {
         memset(t, 0, sizeof(*t));
         t->number = l->number + 1;
     }
-    t->is_of_this_life = l->number >= world->nodes[from].start_links;
+    t->is_of_this_life = from != OUTSIDE && l->number >= world->nodes[from].start_links;
     for (size_t i = 0; i < length; i++) take_byte(&t->readers[end], t, link, end, (char)bytes[i]);
 }

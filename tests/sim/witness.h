@@ -7,6 +7,7 @@
  * |                 | another address has a higher one                                           |
  * |                 | an epoch names one address: the server that was promoted in it             |
  * | answers         | a Sentinel votes once in an epoch, over restarts                           |
+ * |                 | the epoch of its last vote never falls, over restarts                      |
  * | SLAVEOF NO ONE  | more than half of all Sentinels voted for the sender in its epoch          |
  * |                 | an epoch has one sender and one server                                     |
  * | SLAVEOF H P     | the receiver is not the server that the sender names as the primary        |
@@ -41,8 +42,6 @@ void witness_note_refusal(int sentinel);
 /* It has begun a failover without an election. After that its vote is for `leader` in `epoch`,
  * which is the failover's where it is for itself. NULL: that was not told. */
 void witness_note_forced(int sentinel, const char *leader, uint64_t epoch);
-/* The Sentinel has told a client, over the link of that number, for whom it voted last. */
-void witness_note_vote(int sentinel, uint64_t link_number, const char *leader, uint64_t epoch);
 /* The Sentinel starts on a new machine. */
 void witness_note_renewed(int sentinel);
 /* The server that the newest configuration names, and since when that is so. */

@@ -116,14 +116,23 @@ static void tell_promoted(struct primary *p, struct replica *r) {
     watch_link_hello_is_due(p);
 }
 
+/* Tells a replica of a failover whom to follow. The failover goes on when INFO shows that the
+ * replica obeys, so INFO is asked at once: clients cannot write until the promotion is seen. Only a
+ * failover's moves do so, because each is sent once; a replica that is set right is told again by
+ * each answer that shows it wrong. Returns false if the link does not take the requests. */
+static bool send_follow(struct instance *i, const struct sentinel_address *address, int64_t now) {
+    if (!watch_link_send_follow(i, address)) return false;
+    watch_link_ask_info(i, now);
+    return true;
+}
+
 /* Sends what the move asks for. Returns false if it could not be sent. */
 static bool send_move(struct primary *p, const struct sentinel_failover_move *move, int64_t now) {
     switch (move->kind) {
-    case FAILOVER_MOVE_SEND_PROMOTION:
-        return watch_link_send_follow(&move->replica->instance, NULL);
+    case FAILOVER_MOVE_SEND_PROMOTION: return send_follow(&move->replica->instance, NULL, now);
     case FAILOVER_MOVE_RECONF_SEND:
     case FAILOVER_MOVE_RECONF_LAST:
-        return watch_link_send_follow(&move->replica->instance, &p->promoted->instance.address);
+        return send_follow(&move->replica->instance, &p->promoted->instance.address, now);
     case FAILOVER_MOVE_VOTE:
         /* Each try syncs the file in the loop, and a full disk is not mended within a second. */
         return (!p->vote_failed || now - p->vote_failed >= VOTE_AGAIN_MSEC) &&

@@ -428,7 +428,7 @@ void watch_link_drop_silent(struct instance *i, int64_t now) {
 
 /* ---- periods ---- */
 
-static void send_info(struct instance *i, int64_t now) {
+void watch_link_ask_info(struct instance *i, int64_t now) {
     struct slice word = slice_of(command_name(i->primary, "INFO"));
     if (ask_words(i, ASKED_INFO, &word, 1)) i->info_sent = now;
 }
@@ -442,7 +442,7 @@ void watch_link_ask_periodic(struct instance *i, int64_t now) {
     if (i->kind != INSTANCE_SENTINEL &&
         (!i->last_info || now - i->last_info > sentinel_judge_info_period(i)) &&
         (!i->info_sent || now - i->info_sent > INFO_SHORT_PERIOD_MSEC))
-        send_info(i, now);
+        watch_link_ask_info(i, now);
     if (now - s->last_answer > ping_period && now - s->last_ping_sent > ping_period / 2)
         (void)send_ping(i, now);
     if (now - i->last_hello_sent > SENTINEL_HELLO_PERIOD_MSEC) send_hello(i, now);

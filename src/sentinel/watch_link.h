@@ -58,6 +58,8 @@ void watch_link_connect(struct instance *i, int64_t now);
 void watch_link_drop_silent(struct instance *i, int64_t now);
 /* Sends PING, INFO and the hello message as far as they are due. */
 void watch_link_ask_periodic(struct instance *i, int64_t now);
+/* Sends INFO to a primary or a replica now; the next one is due a period later. */
+void watch_link_ask_info(struct instance *i, int64_t now);
 /* The hello message of the primary goes to all its instances in the next tick. */
 void watch_link_hello_is_due(struct primary *p);
 

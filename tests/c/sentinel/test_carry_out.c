@@ -4,8 +4,12 @@
  */
 #include "sentinel/carry_out.h"
 
+#include <unistd.h>
+
+#include "io/socket.h"
 #include "sentinel/failover.h"
 #include "sentinel/foreign_text.h"
+#include "sentinel/watch_link.h"
 #include "sentinel/watching.h"
 
 #define ANOTHER WATCHING_OTHER_ID
@@ -66,12 +70,16 @@ static void test_candidates_that_are_none(void **state) {
 
 /* ---- failovers ---- */
 
-static struct replica *add_good_replica(void) {
-    struct replica *r = sentinel_add_replica(p, SLICE("127.0.0.1"), 7001);
+static void make_good(struct replica *r) {
     struct link_signs *signs = (struct link_signs *)(uintptr_t)r->instance.signs;
     signs->connected = true;
     signs->ping_waits_since = 0;
     signs->last_good_answer = r->instance.last_info = now();
+}
+
+static struct replica *add_good_replica(void) {
+    struct replica *r = sentinel_add_replica(p, SLICE("127.0.0.1"), 7001);
+    make_good(r);
     return r;
 }
 
@@ -116,6 +124,30 @@ static void test_forced_failover_votes_for_itself(void **state) {
         "+failover-state-send-slaveof-noone slave 127.0.0.1:7001 127.0.0.1 7001 @ m 127.0.0.1 "
         "7000\n");
     assert_int_equal(p->state, FAILOVER_SEND_PROMOTION); /* there is no connection to send it */
+}
+
+/* Clients cannot write until INFO shows the promotion, so INFO does not wait for its period. */
+static void test_promotion_asks_for_info_at_once(void **state) {
+    const char *refusal;
+    char reason[128];
+    struct socket_peer local;
+    struct loop *loop = loop_create();
+    watch_link_open(loop, NULL, NULL);
+    int listener = socket_listen_tcp("127.0.0.1", 0, 8, reason, sizeof(reason));
+    assert_true(listener >= 0 && socket_local_of(listener, &local));
+    struct replica *r = sentinel_add_replica(p, SLICE("127.0.0.1"), local.port);
+    watch_link_connect(&r->instance, now());
+    make_good(r);
+    r->instance.info_sent = now() - 1;
+    size_t pending = watch_link_pending(&r->instance);
+    assert_true(sentinel_carry_out_forced(p, &refusal, now()));
+    assert_false(sentinel_carry_out(p, false, now()));
+    assert_int_equal(p->state, FAILOVER_WAIT_PROMOTION);
+    assert_int_equal(watch_link_pending(&r->instance), pending + 7); /* MULTI .. EXEC, INFO */
+    assert_int_equal(r->instance.info_sent, now());
+    watching_drop_all();
+    close(listener);
+    loop_free(loop);
 }
 
 static void test_failover_by_election(void **state) {
@@ -188,6 +220,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_candidates_that_are_none, begin, end),
         cmocka_unit_test_setup_teardown(test_forced_failover_is_refused, begin, end),
         cmocka_unit_test_setup_teardown(test_forced_failover_votes_for_itself, begin, end),
+        cmocka_unit_test_setup_teardown(test_promotion_asks_for_info_at_once, begin, end),
         cmocka_unit_test_setup_teardown(test_failover_by_election, begin, end),
         cmocka_unit_test_setup_teardown(test_a_full_disk_ends_the_election, begin, end),
         cmocka_unit_test_setup_teardown(test_reset_keeps_a_promotion, begin, end),

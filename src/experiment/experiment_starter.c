@@ -25,6 +25,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/panic.h"
 #include "base/system.h"
 #include "io/loop.h"
 #include "io/socket.h"
@@ -194,6 +195,7 @@ static void become_server(const struct command_line *c, const char *output, int 
     char **words = memory_alloc((c->count + 1) * sizeof(*words), MEMORY_OTHER);
     for (size_t i = 0; i < c->count; i++) words[i] = c->text.bytes + c->places[i];
     words[c->count] = NULL;
+    ASSERT_SLOW(words[0]);
     (void)setsid();
     int file = system_open(output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     int nothing = system_open("/dev/null", O_RDONLY | O_CLOEXEC, 0);

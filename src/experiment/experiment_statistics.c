@@ -56,8 +56,10 @@ static void shrink_rounds(const struct experiment_figures *f, double *values) {
         }
     }
     double most = DISTANCE_MOST * experiment_spread_of(greatest, f->rounds, 1).median;
-    for (unsigned i = 0; i < f->rounds * f->arms && most > 0; i++)
-        if (greatest[i / f->arms] > most) values[i] *= most / greatest[i / f->arms];
+    row = values;
+    for (unsigned round = 0; round < f->rounds; round++, row += f->arms)
+        if (most > 0 && greatest[round] > most)
+            for (unsigned arm = 0; arm < f->arms; arm++) row[arm] *= most / greatest[round];
     memory_free(greatest, MEMORY_OTHER);
 }
 

@@ -414,6 +414,10 @@ mutate('peer-patience-stops-pause', 'peer/peer_client.c',
 
 # ---- net ----
 
+mutate('words-behind-bytes', 'net/batch.c',
+       'place < q->bytes + q->length;', 'place <= q->bytes + q->length;',
+       'words of a held inline request are moved with bytes that they lie behind',
+       'unit net/test_hold')
 mutate('qbuf-minus', 'net/batch.c', 'return query_used(c->query) + query_used(c->held);',
        'return query_used(c->query) - query_used(c->held);', "CLIENT LIST's qbuf",
        'unit net/test_hold')

@@ -200,6 +200,7 @@ struct header {
 };
 
 static enum aof_read read_header(struct aof_reader *r, char prefix, struct header *h) {
+    *h = (struct header){{prefix}, 1};
     r->offset = source_offset(r->in);
     int byte = next_byte(r), digits = 0;
     if (byte < 0) return tell_end(r, prefix == '*' ? "a command" : "an argument's length");
@@ -210,8 +211,6 @@ static enum aof_read read_header(struct aof_reader *r, char prefix, struct heade
             prefix, (unsigned)byte);
         return tell_bad(r, byte);
     }
-    h->bytes[0] = prefix;
-    h->length = 1;
     while ((byte = next_byte(r)) >= '0' && byte <= '9') {
         if (++digits > DIGITS_MAX)
             return tell_read(r, AOF_READ_BAD, "A number has too many digits");

@@ -17,6 +17,8 @@
 #define STOP_NSEC_MIN (NSEC_PER_SEC / 10)
 #define STOP_NSEC_MAX (40 * NSEC_PER_SEC)
 #define SHORT_NSEC_MAX (500 * NSEC_PER_MSEC)
+#define FELLED_NSEC_MIN (2 * NSEC_PER_SEC)
+#define FELLED_NSEC_MAX (12 * NSEC_PER_SEC)
 #define PARTED_NSEC_MAX (6 * NSEC_PER_SEC)
 #define JUMP_NSEC_MAX (100 * NSEC_PER_SEC)
 #define MENDS_MAX 32
@@ -330,6 +332,22 @@ static void lose_link(int node) {
     if (link >= 0) network_lose(link);
 }
 
+/* The primary is down for long enough that Sentinels elect one of them, in which votes or links
+ * between Sentinels are struck, too. */
+static void fell_primary(int node) {
+    int64_t since_nsec;
+    int primary = witness_primary(&since_nsec);
+    if (!node_runs(primary)) return;
+    if (chance(70)) strike_at_candidate(node);
+    if (chance(40)) strike_at_vote(node);
+    if (chance(50))
+        node_kill(primary, true);
+    else
+        node_cut_power(primary);
+    mend_later(world->now_nsec + FELLED_NSEC_MIN + (int64_t)draw(FELLED_NSEC_MAX), primary, 0,
+               start_again);
+}
+
 static const struct {
     unsigned weight, with_sentinels; /* how often, and where Sentinels watch */
     void (*strike)(int node);
@@ -342,6 +360,7 @@ static const struct {
     {0, 5, isolate},          {0, 3, refuse_files},
     {0, 2, renew_node},       {0, 4, strike_at_file},
     {0, 6, strike_at_vote},   {0, 6, strike_at_candidate},
+    {0, 8, fell_primary},
 };
 static bool sentinels_watch;
 

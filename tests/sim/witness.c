@@ -47,8 +47,9 @@ static int index_of_id(const char *id) {
 }
 
 static struct sentinel {
-    int id; /* of its last hello message; NOBODY */
-    /* Until then what it does may be a forced failover; NEVER: an order is not answered yet. */
+    int id;          /* of its last hello message; NOBODY */
+    bool is_ordered; /* to fail over, and has not answered yet */
+    /* Until then what it does may be a failover that was forced in an epoch that is not known. */
     int64_t forced_until_nsec;
     uint64_t forced_epoch; /* of the last one that is known; 0 = none */
     struct ask {
@@ -101,20 +102,21 @@ bool witness_is_demoted(int server) { return is_demoted[server]; }
 
 /* ---- Orders ---- */
 
-void witness_note_order(int sentinel) { sentinels[sentinel].forced_until_nsec = NEVER; }
-void witness_note_refusal(int sentinel) { sentinels[sentinel].forced_until_nsec = 0; }
+void witness_note_order(int sentinel) { sentinels[sentinel].is_ordered = true; }
+void witness_note_refusal(int sentinel) { sentinels[sentinel].is_ordered = false; }
 
 void witness_note_forced(int sentinel, const char *leader, uint64_t epoch) {
     struct sentinel *s = &sentinels[sentinel];
     bool is_known = leader && s->id != NOBODY && index_of_id(leader) == s->id;
-    s->forced_until_nsec = is_known ? 0 : world->now_nsec + FORCED_NSEC;
+    s->is_ordered = false;
+    if (!is_known) s->forced_until_nsec = world->now_nsec + FORCED_NSEC;
     if (!is_known || epoch >= EPOCHS_MAX) return;
     s->forced_epoch = epoch;
     epochs[epoch].is_exempt = true;
 }
 
 static bool may_be_forced(const struct sentinel *s) {
-    return world->now_nsec < s->forced_until_nsec;
+    return s->is_ordered || world->now_nsec < s->forced_until_nsec;
 }
 
 /* A candidate that has asked for votes has voted for itself, perhaps. */
@@ -132,6 +134,7 @@ void witness_note_renewed(int sentinel) {
     s->may_fall = true;
     s->forced_epoch = s->config_epoch = 0;
     s->forced_until_nsec = 0;
+    s->is_ordered = false;
     s->renewed_links = network->links_made;
 }
 

@@ -23,7 +23,9 @@ set ::tmp_serial 0
 unset -nocomplain ::env(NOTIFY_SOCKET) ::env(UPSTART_JOB) ::env(REDISCLI_AUTH) ::env(LANG)
 array unset ::env LC_*
 
-foreach part {client assert stolen util server test conductor replica faulty tls terminal} {
+foreach part {
+    client assert stolen util server test conductor replica faulty tls terminal trace_file
+} {
     source [file join $::tests support $part.tcl]
 }
 

@@ -108,6 +108,10 @@ static void write_unsent(struct load_connection *c) {
     size_t sent = write_some(c, c->unsent);
     c->unsent.bytes += sent;
     c->unsent.length -= sent;
+    if (c->unsent.length) return;
+    /* A connection that once sent a large batch slowly does not keep its memory. */
+    c->unsent = (struct slice){0};
+    buffer_free(&c->rest);
 }
 
 /* Moves what is unsent to the beginning of `rest`, and appends the bytes. */

@@ -100,8 +100,9 @@ struct load_stream {
 
 /* Sends a further batch on the connection of an answer, behind what is under way there. To be
  * called only by sink.answered, with its answer. The batch does not count against the stream's
- * `requests`. Does nothing where the connection has ended. */
-void load_follow(const struct load_answer *answer, const struct load_batch *batch);
+ * `requests`. False where the connection has ended: the batch is not sent, and not told to the
+ * sink. */
+MUST_USE bool load_follow(const struct load_answer *answer, const struct load_batch *batch);
 
 struct load_progress {
     bool began;        /* all connections are open and the load has begun */

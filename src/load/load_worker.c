@@ -218,15 +218,16 @@ static bool send_from_line(struct load_part *part, struct load_slot *slot, int64
     return false;
 }
 
-void load_follow(const struct load_answer *answer, const struct load_batch *batch) {
+bool load_follow(const struct load_answer *answer, const struct load_batch *batch) {
     struct load_connection *c = answer->connection;
-    if (!c || c->state != LOAD_OPEN || c->broken) return;
+    if (!c || c->state != LOAD_OPEN || c->broken) return false;
     struct load_worker *w = ((struct load_slot *)c)->part->worker;
     int64_t now = answer->answered_nsec;
     w->flights++;
     /* load_connection_advance, which tells the answer, fails where the write has failed. */
     bool unused = load_connection_send(c, w->epoll, batch, now, now, 0);
     (void)unused;
+    return true;
 }
 
 /* --- connecting ------------------------------------------------------------------------------- */

@@ -8,7 +8,7 @@
 
 #include "base/number.h"
 
-#define SIZE_SHOWN_MAX (UINT64_C(1) << 60)
+#define SIZE_SHOWN_MAX ((UINT64_C(1) << 60) - 1)
 
 void curve_report_size(double bytes, char out[CURVE_TEXT_CHARS]) {
     uint64_t whole = bytes < 0 ? 0 : bytes > SIZE_SHOWN_MAX ? SIZE_SHOWN_MAX : (uint64_t)bytes;

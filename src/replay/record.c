@@ -46,6 +46,8 @@
 /* For so long what waits at the end is read. The largest buffer, 64 MB, takes some seconds; a
  * server whose ids never come to the end that it named must not hold the tool. */
 #define REST_MSEC_MAX 10000
+/* Once a signal has come an answer is awaited for no longer than this. */
+#define SIGNALLED_MSEC 1000
 
 enum option { OPTION_SAMPLE, OPTION_BUFFER, OPTIONS };
 static const char *const option_names[OPTIONS] = {"trace-sample", "trace-buffer-size"};
@@ -62,6 +64,7 @@ static struct buffer old_values[OPTIONS]; /* as CONFIG GET prints them */
 static bool is_changed[OPTIONS];
 static uint64_t begin_id, end_id, last_id; /* of the trace; last_id: the highest that was seen */
 static int64_t written, without_keys_before;
+static int64_t asked_msec;   /* when the last question was asked */
 static int64_t own_requests; /* TRACE, of this program: the server counts them as without keys */
 static char failure[TOOL_REASON_CHARS];
 
@@ -74,6 +77,16 @@ static struct {
 static bool fail_because(const char *what, const char *why) {
     snprintf(failure, sizeof(failure), "%.200s%.300s", what, why);
     return false;
+}
+
+static bool fail_as_lost(void) {
+    return tool_end_signal() ? fail_because("the server does not answer", "")
+                             : fail_because("the server is lost: ", control.reason);
+}
+
+/* A server that is silent must not hold a tool that is to end. */
+static bool has_waited_enough(void *unused) {
+    return tool_end_signal() && clock_monotonic_msec() - asked_msec >= SIGNALLED_MSEC;
 }
 
 static int complain_of_record(int status) {
@@ -94,10 +107,11 @@ static bool ask_status(uint64_t *next_id, int64_t *without_keys, int64_t *sample
     struct slice words[] = {SLICE("TRACE"), SLICE("STATUS")};
     struct tool_answer status;
     tool_answer_init(&status);
+    asked_msec = clock_monotonic_msec();
     bool good = tool_link_ask(&control, &status, words, 2);
     own_requests++;
     if (!good) {
-        fail_because("the server is lost: ", control.reason);
+        fail_as_lost();
     } else if (status.refused) {
         good = fail_because("the server refuses TRACE: ", tool_answer_text(&status, 0));
     }
@@ -133,14 +147,14 @@ static bool ask_info(void) {
     head.used_bytes = replay_info_number(text, "used_memory");
     head.overhead_bytes = replay_info_number(text, "used_memory_overhead");
     tool_answer_free(&info);
-    if (!good) return fail_because("the server is lost: ", control.reason);
+    if (!good) return fail_as_lost();
     struct slice size = SLICE("DBSIZE");
     tool_answer_init(&info);
     good = tool_link_ask(&control, &info, &size, 1);
     if (good && !info.refused && info.count)
         head.keys = strtoll(tool_answer_text(&info, 0), NULL, 10);
     tool_answer_free(&info);
-    return good || fail_because("the server is lost: ", control.reason);
+    return good || fail_as_lost();
 }
 
 /* Reads an option's value. False with `failure`. */
@@ -164,6 +178,8 @@ static bool reach_recorded(void) {
     tool_end_listen(loop);
     if (!tool_link_open(&control, loop, &options.connection, options.resp3, "redis-lab-record"))
         return fail_because(control.reason, "");
+    asked_msec = clock_monotonic_msec();
+    control.gives_up = has_waited_enough;
     if (!ask_option(OPTION_SAMPLE) || !ask_option(OPTION_BUFFER)) return false;
     if (!ask_status(&unused_id, &unused_count, &unused_sample) || !ask_info()) return false;
     int64_t now = strtoll(old_values[OPTION_SAMPLE].bytes, NULL, 10);
@@ -210,6 +226,10 @@ static bool put_back(void) {
     size_t count = 0;
     for (unsigned i = 0; i < OPTIONS; i++)
         if (is_changed[i]) old[count++] = (struct tool_value){option_names[i], old_values[i].bytes};
+    if (count && !control.open)
+        fprintf(stderr,
+                "redis-lab record: waiting for the server, to put its old values back; that can "
+                "take 40 s\n");
     if (!count || tool_watcher_restore(&watcher, why)) return true;
     if (control.open && tool_config_set(&control, old, count, NULL, failure) == TOOL_CONFIG_GOOD)
         return true;
@@ -254,13 +274,14 @@ static bool read_some(void) {
     const struct peer_request request = {take_records, 0};
     struct slice words[] = {SLICE("TRACE"), SLICE("READ"), SLICE(READ_COUNT), SLICE("HASHED")};
     memset(&answer, 0, sizeof(answer));
+    asked_msec = clock_monotonic_msec();
     own_requests++;
     if (!control.open || !peer_client_ask(control.client, &request, words, options.hashed ? 4 : 3))
-        return fail_because("the server is lost: ", control.reason);
+        return fail_as_lost();
     while (!answer.arrived && tool_link_wait(&control)) continue;
     if (!control.open) {
         end.ending = TRACE_FILE_SERVER_LOST;
-        return fail_because("the server is lost: ", control.reason);
+        return fail_as_lost();
     }
     return !answer.refused;
 }

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/random.h"
 #include "io/loop.h"
 #include "peer/peer_tls.h"
@@ -17,6 +18,7 @@
 #include "replay/replay_load.h"
 #include "replay/replay_options.h"
 #include "replay/replay_report.h"
+#include "replay/replay_trace.h"
 #include "tools/tool_end.h"
 #include "tools/tool_link.h"
 
@@ -110,6 +112,23 @@ static int64_t count_difference(int64_t before, int64_t after) {
     return before < 0 || after < before ? -1 : after - before;
 }
 
+/* A server that lacks a database refuses SELECT, and what follows would go to another database. */
+static bool test_databases(void) {
+    char number[NUMBER_INT64_CHARS];
+    struct slice words[] = {SLICE("SELECT"),
+                            {number, number_format_int64(number, scan.database_most)}};
+    struct tool_answer answer;
+    if (!replay_trace_selects(&scan, &options.connection)) return true;
+    tool_answer_init(&answer);
+    bool good = ask_server(&answer, words, 2) && !answer.refused;
+    if (answer.refused)
+        snprintf(failure, sizeof(failure),
+                 "the trace has requests for database %" PRIu32 ": %.300s", scan.database_most,
+                 tool_answer_text(&answer, 0));
+    tool_answer_free(&answer);
+    return good;
+}
+
 static bool reach_replayed(void) {
     loop = loop_create();
     tool_end_listen(loop);
@@ -118,7 +137,7 @@ static bool reach_replayed(void) {
         return false;
     }
     bool needs_overhead = options.preload || options.fill;
-    return !needs_overhead || learn_overhead();
+    return (!needs_overhead || learn_overhead()) && test_databases();
 }
 
 static bool print_report(const struct replay_report *report) {
@@ -172,7 +191,8 @@ static void fill_settings(void) {
                                         .pipeline = (unsigned)options.pipeline,
                                         .seconds = options.seconds,
                                         .preloads = options.preload,
-                                        .fills = options.fill};
+                                        .fills = options.fill,
+                                        .memory_bytes = (size_t)options.memory};
 }
 
 int replay_run(int count, char **words) {

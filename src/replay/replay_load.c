@@ -6,6 +6,9 @@
  *  2. A batch has a ticket from when it is made until its last answer. The ticket has a line for
  * each of the batch's requests.
  *  3. Keys that `seen` lacks were not named by the trace so far.
+ *  4. `under_way` is the sum of the bytes of all tickets that are not free, and never above the
+ *     settings' memory. A request that would pass it is left out and counted, because a trace of
+ *     some kilobytes can ask for any amount: its values are only sizes.
  */
 #include "replay/replay_load.h"
 
@@ -23,10 +26,13 @@
 #define BATCH_REQUESTS_MAX 1024
 /* A key's content takes so many requests at most: SELECT, the key, PEXPIRE. */
 #define CONTENT_REQUESTS_MAX 3
+#define BATCH_BYTES_ENOUGH ((size_t)1 << 20)
 #define PRELOAD_BATCH_BYTES 65536
 #define PRELOAD_CONNECTIONS 8
 /* The longest wait for the last answers. */
 #define DRAIN_NSEC INT64_C(10000000000)
+/* A free ticket keeps so much memory of what it was last used for. */
+#define TICKET_KEPT_BYTES 16384
 /* A server to which no connection can be made for so long is gone. */
 #define GONE_MSEC 5000
 
@@ -49,6 +55,7 @@ struct ticket {
     struct line *lines;
     unsigned count, room;
     struct buffer keys;
+    size_t bytes; /* counted in `under_way` */
 };
 
 struct replay {
@@ -59,7 +66,8 @@ struct replay {
     struct ticket *free_tickets, *newest_ticket;
     struct buffer bytes;   /* of the batch at hand */
     struct buffer filling; /* of the fill at hand */
-    uint64_t chance, preloaded;
+    size_t under_way;
+    uint64_t chance;
     bool is_over; /* the file's end */
     atomic_bool stop;
     uint64_t watched_requests, watched_refused;
@@ -83,7 +91,26 @@ static struct ticket *take_ticket(struct replay *p) {
     return t;
 }
 
+/* Counts what the ticket holds, with the bytes that are sent for it, until it is given back. False
+ * where that would be too much: what was counted before stays. */
+static bool count_under_way(struct replay *p, struct ticket *t, size_t sent) {
+    size_t bytes = sent + t->keys.length + t->count * sizeof(*t->lines);
+    if (bytes > t->bytes && bytes - t->bytes > p->settings->memory_bytes - p->under_way)
+        return false;
+    p->under_way = p->under_way - t->bytes + bytes;
+    t->bytes = bytes;
+    return true;
+}
+
 static void give_back(struct replay *p, struct ticket *t) {
+    p->under_way -= t->bytes;
+    t->bytes = 0;
+    if (t->keys.capacity > TICKET_KEPT_BYTES) buffer_free(&t->keys);
+    if (t->room * sizeof(*t->lines) > TICKET_KEPT_BYTES) {
+        memory_free(t->lines, MEMORY_OTHER);
+        t->lines = NULL;
+        t->room = 0;
+    }
     t->next = p->free_tickets;
     p->free_tickets = t;
 }
@@ -174,25 +201,47 @@ static void append_record(struct replay *p, struct ticket *t,
         note_other_keys(p, record);
 }
 
+/* Takes back what the batch has of its last record. */
+static void drop_record(struct replay *p, struct ticket *t, unsigned lines, size_t bytes,
+                        size_t keys) {
+    t->count = lines;
+    t->keys.length = keys;
+    p->bytes.length = bytes;
+    p->result->over_memory++;
+}
+
+/* A batch of requests that are sent at once gets no further request when it has so many bytes. Each
+ * connection has its share of the memory, or one request. */
+static size_t batch_bytes_enough(const struct replay *p) {
+    size_t share = p->settings->memory_bytes / p->settings->clients;
+    return share < BATCH_BYTES_ENOUGH ? share : BATCH_BYTES_ENOUGH;
+}
+
 static bool next_requests(void *context, unsigned thread, unsigned most, struct load_batch *batch) {
     struct replay *p = context;
     struct trace_file_record record;
     const struct replay_command *command;
-    unsigned wanted = p->settings->pace > 0 ? 1 : p->settings->pipeline;
+    bool is_paced = p->settings->pace > 0;
+    unsigned wanted = is_paced ? 1 : p->settings->pipeline;
     struct ticket *t = take_ticket(p);
     buffer_clear(&p->bytes);
-    /* A batch is never without a request, because all records that are sent have a key. */
-    for (unsigned i = 0; i < wanted && t->count <= most / 2; i++) {
-        if (!replay_trace_next(&p->trace, &record, &command)) break;
+    bool has_record = true, fits = true;
+    /* All records that are sent have a key, and so a request. */
+    for (unsigned i = 0; i < wanted && t->count <= most / 2; i += fits || is_paced) {
+        unsigned lines = t->count;
+        size_t bytes = p->bytes.length, keys = t->keys.length;
+        if (bytes >= batch_bytes_enough(p)) break;
+        has_record = replay_trace_next(&p->trace, &record, &command);
+        if (!has_record) break;
         append_record(p, t, &record, command);
+        fits = count_under_way(p, t, p->bytes.length);
+        if (!fits) drop_record(p, t, lines, bytes, keys);
     }
-    if (!t->count) {
-        give_back(p, t);
-        return false;
-    }
+    unsigned requests = t->count;
     *batch = (struct load_batch){
-        .bytes = buffer_slice(&p->bytes), .replies = t->count, .about = (uintptr_t)t};
-    return true;
+        .bytes = buffer_slice(&p->bytes), .replies = requests, .about = (uintptr_t)t};
+    if (!requests) give_back(p, t);
+    return requests || (is_paced && has_record);
 }
 
 /* --- the sink --------------------------------------------------------------------------------- */
@@ -222,12 +271,14 @@ static void send_fill(struct replay *p, const struct ticket *t, const struct lin
     while (requests--) add_line(own, LINE_FILL);
     const struct load_batch batch = {
         .bytes = buffer_slice(&p->filling), .replies = own->count, .about = (uintptr_t)own};
-    if (!answer->connection) {
-        give_back(p, own);
+    bool fits = count_under_way(p, own, p->filling.length);
+    if (fits && load_follow(answer, &batch)) {
+        p->result->fills++;
+        p->result->shrunk += line->bytes > REPLAY_REQUEST_BYTES_MAX;
         return;
     }
-    p->result->fills++;
-    load_follow(answer, &batch);
+    p->result->unfilled += !fits;
+    give_back(p, own);
 }
 
 static void take_line(struct replay *p, const struct ticket *t, const struct line *line,
@@ -287,7 +338,8 @@ static void append_contents(struct replay *p, struct ticket *t,
         add_select(p, t, record->database, &p->bytes);
         unsigned requests = replay_content_append(&content, &p->settings->overhead, &p->bytes);
         while (requests--) add_line(t, LINE_FILL);
-        p->preloaded++;
+        p->result->fills++;
+        p->result->shrunk += key->bytes > REPLAY_REQUEST_BYTES_MAX;
     }
 }
 
@@ -398,14 +450,18 @@ bool replay_load_run(const struct replay_settings *s, struct replay_result *resu
     return good;
 }
 
-bool replay_load_preload(const struct replay_settings *settings, uint64_t *keys,
+bool replay_load_preload(const struct replay_settings *settings, struct replay_preloaded *preloaded,
                          char reason[TRACE_FILE_REASON_CHARS]) {
     struct replay_settings s = *settings;
     struct replay p;
     struct load_result *ran = memory_zalloc(sizeof(*ran), MEMORY_OTHER);
     struct replay_result *result = memory_zalloc(sizeof(*result), MEMORY_OTHER);
+    /* A batch is below twice the bytes of the largest request. */
+    size_t affordable = s.memory_bytes / (2 * REPLAY_REQUEST_BYTES_MAX);
     struct load_stream stream = {.source = {.next = next_contents},
-                                 .connections = PRELOAD_CONNECTIONS};
+                                 .connections = affordable < PRELOAD_CONNECTIONS
+                                                    ? (unsigned)affordable
+                                                    : PRELOAD_CONNECTIONS};
     s.pace = s.seconds = 0;
     bool good = open_file(&s, &p, result, reason) && run_stream(&p, &stream, ran, reason);
     if (good && result->error_kinds[0].count) {
@@ -417,7 +473,7 @@ bool replay_load_preload(const struct replay_settings *settings, uint64_t *keys,
         snprintf(reason, TRACE_FILE_REASON_CHARS, "the server is gone");
         good = false;
     }
-    *keys = p.preloaded;
+    *preloaded = (struct replay_preloaded){result->fills, result->shrunk};
     close_file(&p);
     memory_free(result, MEMORY_OTHER);
     memory_free(ran, MEMORY_OTHER);

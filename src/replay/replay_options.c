@@ -5,11 +5,16 @@
 
 #include <string.h>
 
+#include "base/number.h"
+#include "replay/replay_load.h"
 #include "replay/replay_trace.h"
 
 #define CLIENTS_MAX 10000
 #define PIPELINE_MAX 500 /* half a batch of load/, with SELECT before each request */
 #define SECONDS_MAX 31536000
+/* So 50 connections may each have the largest request under way. */
+#define MEMORY_USUAL (INT64_C(1) << 30)
+#define MEMORY_MOST (INT64_C(1) << 40)
 
 #define TYPE struct replay_options
 #define PLACE(field) TOOL_PLACE(TYPE, field)
@@ -29,6 +34,19 @@ static bool take_pace(void *settings, const char *value, char *reason, size_t re
     if (replay_pace_parse(value, &o->pace)) return true;
     snprintf(reason, reason_size, "--pace wants a number from 0.001 to 1000, or max");
     return false;
+}
+
+static bool take_memory(void *settings, const char *value, char *reason, size_t reason_size) {
+    TYPE *o = settings;
+    uint64_t bytes;
+    bool good = number_parse_bytes(value, strlen(value), &bytes) && bytes >= REPLAY_MEMORY_LEAST &&
+                bytes <= (uint64_t)MEMORY_MOST;
+    if (good) {
+        o->memory = (int64_t)bytes;
+    } else {
+        snprintf(reason, reason_size, "--memory wants a size from 64mb to 1tb");
+    }
+    return good;
 }
 
 static const struct tool_option rows[] = {
@@ -68,6 +86,13 @@ static const struct tool_option rows[] = {
              "recorded, create it, as a client does that keeps copies of a database in the server.",
      .group = GROUP,
      .flag = PLACE(fill)},
+    {.name = "--memory",
+     .argument = "size",
+     .help = "Have requests of so many bytes under way at most (1gb); what would be more is left "
+             "out and counted.",
+     .group = GROUP,
+     .text = PLACE(memory_text),
+     .take = take_memory},
     {.name = "--seconds",
      .argument = "number",
      .help = "End after so many seconds.",
@@ -100,7 +125,7 @@ const struct tool_options replay_tool_options = {
 
 bool replay_options_read(struct replay_options *o, int count, char *const *words,
                          char reason[TOOL_REASON_CHARS]) {
-    *o = (struct replay_options){.pace = 1, .clients = 50, .pipeline = 1};
+    *o = (struct replay_options){.pace = 1, .clients = 50, .pipeline = 1, .memory = MEMORY_USUAL};
     tool_connection_init(&o->connection);
     if (!tool_options_read_with_file(&replay_tool_options, o, count, words, &o->file, reason))
         return false;

@@ -14,9 +14,9 @@
 struct replay_options {
     struct tool_connection connection;
     const char *file;
-    const char *pace_text;
+    const char *pace_text, *memory_text;
     double pace; /* 0 = as fast as the server answers */
-    int64_t clients, pipeline;
+    int64_t clients, pipeline, memory;
     double seconds; /* 0 = to the end */
     bool preload, fill, json, help;
 };

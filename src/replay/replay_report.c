@@ -99,11 +99,27 @@ static void append_hits(const struct replay_report *r, struct buffer *out) {
                       r->counts.expired);
 }
 
+/* What the tool did not do because it would have taken too much memory. */
+static void append_memory_notes(const struct replay_report *r, struct buffer *out) {
+    const struct replay_result *result = r->result;
+    uint64_t shrunk = result->shrunk + r->preloaded.shrunk;
+    if (result->over_memory)
+        buffer_printf(out, "left out    %" PRIu64 ": too much was under way (--memory)\n",
+                      result->over_memory);
+    if (result->unfilled)
+        buffer_printf(out, "not filled  %" PRIu64 " keys: too much was under way (--memory)\n",
+                      result->unfilled);
+    if (shrunk)
+        buffer_printf(
+            out, "shrunk      %" PRIu64 " keys, which were recorded with more, to 16 MB\n", shrunk);
+}
+
 void replay_report_table(const struct replay_report *r, struct buffer *out) {
     const struct replay_result *result = r->result;
     double seconds = result->seconds > 0 ? result->seconds : 1;
     append_trace_notes(r->settings->path, r->settings->scan, out);
-    if (r->settings->preloads) buffer_printf(out, "preloaded   %" PRIu64 " keys\n", r->preloaded);
+    if (r->settings->preloads)
+        buffer_printf(out, "preloaded   %" PRIu64 " keys\n", r->preloaded.keys);
     buffer_printf(out, "answered    %" PRIu64 " requests in %.1f s, %.0f/s\n", result->answered,
                   result->seconds, (double)result->answered / seconds);
     append_latency(r, out);
@@ -118,6 +134,7 @@ void replay_report_table(const struct replay_report *r, struct buffer *out) {
         buffer_printf(out, "lost        %" PRIu64 ": the connection ended first\n", result->lost);
     if (result->unanswered)
         buffer_printf(out, "unanswered  %" PRIu64 " at the end\n", result->unanswered);
+    append_memory_notes(r, out);
     append_left_out(r->settings->scan, out);
 }
 
@@ -142,7 +159,7 @@ void replay_report_json(const struct replay_report *r, struct buffer *out) {
         ",\"records\":%" PRId64 ",\"sample\":%" PRId64 ",\"cut\":%s,\"missing\":%" PRId64
         ",\"pace\":%g,\"preloaded\":%" PRIu64 ",\"answered\":%" PRIu64 ",\"seconds\":%.3f",
         scan->records, scan->head.sample, scan->is_cut ? "true" : "false", scan->end.missing,
-        r->settings->pace, r->preloaded, result->answered, result->seconds);
+        r->settings->pace, r->preloaded.keys, result->answered, result->seconds);
     buffer_append_c_string(out, ",\"latency_usec\":{");
     for (size_t i = 0; i < PERCENTILES; i++)
         buffer_printf(out, "\"%s\":%" PRIu64 ",", percentiles[i].name,
@@ -162,8 +179,10 @@ void replay_report_json(const struct replay_report *r, struct buffer *out) {
                       ",\"evicted\":%" PRId64 ",\"expired\":%" PRId64 "}",
                       r->counts.hits, r->counts.misses, r->counts.evicted, r->counts.expired);
     buffer_printf(out,
+                  ",\"over_memory\":%" PRIu64 ",\"unfilled\":%" PRIu64 ",\"shrunk\":%" PRIu64
                   ",\"errors\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"unanswered\":%" PRIu64
                   ",\"error_kinds\":[",
+                  result->over_memory, result->unfilled, result->shrunk + r->preloaded.shrunk,
                   result->errors, result->lost, result->unanswered);
     for (unsigned i = 0; i < REPLAY_ERROR_KINDS_MAX && result->error_kinds[i].count; i++) {
         buffer_append_c_string(out, i ? ",{\"text\":" : "{\"text\":");

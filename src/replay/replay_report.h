@@ -15,7 +15,7 @@ struct replay_report {
     const struct replay_settings *settings;
     const struct replay_result *result;
     struct replay_server_counts counts;
-    uint64_t preloaded;
+    struct replay_preloaded preloaded;
 };
 
 void replay_report_table(const struct replay_report *r, struct buffer *out);

@@ -21,6 +21,7 @@ static void note_record(struct replay_scan *scan, const struct trace_file_record
     const struct replay_command *command;
     enum replay_verdict verdict = replay_request_judge(record, &command);
     if (!scan->records++) scan->database = record->database;
+    if (record->database > scan->database_most) scan->database_most = record->database;
     scan->has_databases |= record->database != scan->database;
     scan->verdicts[verdict]++;
     if (verdict != REPLAY_SENDS) {

@@ -20,7 +20,7 @@ struct replay_scan {
     int64_t records;
     int64_t verdicts[REPLAY_VERDICTS]; /* records by what replay_request_judge says */
     int64_t first_usec, last_usec;     /* of records that are sent */
-    uint32_t database;                 /* of the first record */
+    uint32_t database, database_most;  /* of the first record; the highest of all */
     bool has_databases;                /* there are others */
     struct replay_left_out {
         char name[TRACE_FILE_WORD_CHARS];

@@ -70,7 +70,8 @@ int64_t replay_trace_due(struct replay_trace *t) {
     if (!advance_cursor(t, &t->times, &record, &command)) return LOAD_NEVER;
     double usec = (double)(record.wall_usec - t->settings.scan->first_usec);
     double nsec = usec * 1000 / t->settings.pace + (double)t->times.passes * t->interval_nsec;
-    if (nsec > DUE_NSEC_MAX) nsec = DUE_NSEC_MAX;
+    /* Wall time may go back by any amount, too: no 64 bits would hold that. */
+    nsec = nsec > DUE_NSEC_MAX ? DUE_NSEC_MAX : nsec > 0 ? nsec : 0;
     if ((int64_t)nsec > t->due_nsec) t->due_nsec = (int64_t)nsec;
     return t->due_nsec;
 }

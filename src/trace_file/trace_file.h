@@ -64,7 +64,7 @@ struct trace_file_record {
 };
 
 /* What was known of the server when the recording began. A text that is longer is cut; a figure
- * that the server did not tell is -1. */
+ * that the server did not tell is -1. A reader finds a text in the place of one that is missing. */
 struct trace_file_head {
     int64_t began_usec;                 /* wall time */
     int64_t sample;                     /* one key in so many is sampled */

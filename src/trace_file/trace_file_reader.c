@@ -161,6 +161,8 @@ static bool read_head_text(struct trace_file_reader *r) {
             return call_bad(r, "a figure of the head is no number, or out of range");
     }
     h->hashed = hashed;
+    if (!*h->server) snprintf(h->server, sizeof(h->server), "an unknown server");
+    if (!*h->policy) snprintf(h->policy, sizeof(h->policy), "an unknown policy");
     return h->sample ? true : call_bad(r, "the head lacks `sample`");
 }
 

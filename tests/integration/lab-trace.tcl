@@ -437,6 +437,31 @@ start_server {tags {ours}} {
         file delete $other
     }
 
+    test {A signal ends a recording whose server is silent; the old value comes back with it} {
+        set other [tmpfile trace]
+        set channel [recording_under_way $lab $other]
+        fconfigure $channel -blocking 0
+        set text {}
+        exec kill -STOP [srv pid]
+        try {
+            exec kill -INT [pid $channel]
+            # An answer is awaited for a second after a signal; for ten without one.
+            wait_for_condition 320 25 {
+                [string match "*does not answer*" [append text [read $channel]]]
+            } else { fail "it waits: $text" }
+        } finally {
+            exec kill -CONT [srv pid]
+        }
+        fconfigure $channel -blocking 1
+        lassign [recording_end $channel] status rest
+        append text $rest
+        assert_equal 1 $status $text
+        assert_match "redis-lab record: the server does not answer\nredis-lab record: waiting for\
+            the server*$other: *" $text
+        assert_equal 0 [config_get trace-sample]
+        file delete $other
+    }
+
     test {A tool that is killed: the old value comes back, and the file says that it is cut} {
         set other [tmpfile trace]
         set channel [recording_under_way $lab $other]

@@ -376,7 +376,7 @@ static void fill_miss(const struct load_answer *answer, uint64_t key) {
     put_into(batch, &fill);
     batch->is_fill = true;
     struct load_batch ready = ready_batch(batch);
-    load_follow(answer, &ready);
+    if (!load_follow(answer, &ready)) give_batch_back(batch);
 }
 
 static void note_answered(const struct load_answer *answer, const struct request *request) {

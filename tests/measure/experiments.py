@@ -5,11 +5,11 @@ that nothing differs, and staged servers whose best value is known, which it sho
 
 usage: experiments.py [--only STAGE,...] [--runs N] [--self-runs N] [--settle S]
 
-Each run is a whole experiment on the figures of INFO and on PINGs; redis-benchmark sends the
-server's own traffic as an open loop. A line a run, and at the end, for each stage, how many runs
-said what they should. The exit status is 1 where the counts miss the requirement: of 50 runs of
-a value against itself at most 2 may say that a figure differs, and of 20 runs of a stage all must
-find the best value.
+Each run is a whole experiment. redis-benchmark sends the server's own traffic as an open loop, and
+the figures are those of INFO and of PINGs; or the experiment itself sends a load. A line a run,
+and at the end, for each stage, how many runs said what they should. The exit status is 1 where the
+counts miss the requirement: of 50 runs of a value against itself at most 2 may say that a figure
+differs, and of 20 runs of a stage all must find the best value.
 """
 import argparse
 import json
@@ -20,8 +20,9 @@ import time
 
 import servers
 
-# Of each stage: the server's options, keys that it holds, redis-benchmark's traffic, the
-# experiment, its rounds and the seconds of a block, and the best value.
+# Of each stage: the server's options, keys that it holds (`fill`; `named` where they are those that
+# __rand_int__ names), the traffic that redis-benchmark sends or the load that the experiment sends,
+# the experiment, its rounds and the seconds of a block, and the best value.
 STAGES = {
     'self': {
         'server': {'maxmemory': '20mb', 'maxmemory-policy': 'allkeys-lru'},
@@ -56,21 +57,38 @@ STAGES = {
         'best': 'clock',
     },
     # A fork stops the server while the page tables are copied, and each first write to a page
-    # afterwards costs a fault; a walk does neither. Of a block's 200 PINGs a fork of 20 ms delays
-    # four, more than 1 percent; a machine that is as slow by itself hides that. The walk's budget
-    # lets it end within a block.
+    # afterwards costs a fault; a walk does neither. The writes are the tool's own, to keys that the
+    # save contains: with a gigabyte a fork of 25 ms delays 75 of a block's 3,000 writes, more than
+    # 1 percent. Of a block's 200 PINGs it would delay five, and a busy machine delays as many.
     'snapshot': {
         'server': {'snapshot-cpu-budget': '50'},
-        'fill': 1500000,
-        'traffic': ['--rate', '3000', '-r', '1500000', '-d', '300', '-c', '20',
-                    'SET', 'key:__rand_int__', 'x' * 300],
+        'named': 2500000,
         'experiment': ['--set', 'snapshot-method=fork,walk', '--each-block', 'BGSAVE', '--goal',
                        'p99'],
-        'rounds': 14,
+        'load': ['--rate', '3000', '-r', '2500000', '-d', '300', '-c', '50',
+                 'SET', 'key:__rand_int__', 'x' * 300],
+        'rounds': 20,
         'block': 1,
         'best': 'walk',
     },
 }
+
+
+# So many keys a call, because the server answers nobody meanwhile.
+NAMED_AT_ONCE = 50000
+NAME_KEYS = """
+for i = tonumber(ARGV[1]), tonumber(ARGV[2]) - 1 do
+    redis.call('SET', string.format('key:%012d', i), ARGV[3])
+end"""
+
+
+def fill_server(wire, stage):
+    if stage.get('fill'):
+        wire.command('DEBUG', 'POPULATE', stage['fill'], 'key', 300)
+    keys = stage.get('named', 0)
+    for first in range(0, keys, NAMED_AT_ONCE):
+        last = min(first + NAMED_AT_ONCE, keys)
+        wire.command('EVAL', NAME_KEYS, 0, first, last, 'x' * 300)
 
 
 def start_traffic(binaries, port, stage):
@@ -82,7 +100,7 @@ def start_traffic(binaries, port, stage):
 def run_once(binaries, port, stage, args):
     command = [os.path.join(binaries, 'redis-lab'), 'experiment', '-p', str(port), '--json',
                '--block', str(stage['block']), '--settle', str(args.settle), '--rounds',
-               str(stage['rounds'])] + stage['experiment']
+               str(stage['rounds'])] + stage['experiment'] + stage.get('load', [])
     begin = time.monotonic()
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
@@ -97,9 +115,8 @@ def run_stage(binaries, name, runs, args):
     stage, good, goals = STAGES[name], 0, 0
     options = [word for option in stage['server'].items() for word in ('--' + option[0], option[1])]
     with servers.Server(name, os.path.join(binaries, 'redis-server'), options) as server:
-        if stage.get('fill'):
-            server.wire.command('DEBUG', 'POPULATE', stage['fill'], 'key', 300)
-        traffic = start_traffic(binaries, server.port, stage)
+        fill_server(server.wire, stage)
+        traffic = start_traffic(binaries, server.port, stage) if 'traffic' in stage else None
         time.sleep(3)
         for run in range(runs):
             result, differing, seconds = run_once(binaries, server.port, stage, args)
@@ -112,7 +129,8 @@ def run_stage(binaries, name, runs, args):
             print(f"{name} {run + 1}: {'right' if right else 'WRONG'} in {seconds:.0f} s, seed "
                   f"{result['seed']}: {result['verdict']} Differing: "
                   f"{', '.join(differing) or 'none'}.", flush=True)
-        servers.end_process(traffic)
+        if traffic:
+            servers.end_process(traffic)
     return good, goals
 
 

@@ -255,6 +255,7 @@ static void run_all_blocks(void) {
         .loop = loop,
         .load = load,
         .watcher = watcher.pid ? &watcher : NULL,
+        .starter = &starter,
         .interrupted = is_interrupted,
         .progress = isatty(STDERR_FILENO) ? show_blocks_done : NULL,
     };

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "experiment/experiment_load.h"
+#include "experiment/experiment_starter.h"
 #include "tools/tool_watcher.h"
 
 /* The longest sleep between two looks at signals and limits. */
@@ -100,6 +101,8 @@ static void look_around(struct run *run) {
         end_run(run, EXPERIMENT_FAILED, "%.200s: %.400s", run->server->name, failure);
     } else if (run->b->watcher && !tool_watcher_lives(run->b->watcher)) {
         end_run(run, EXPERIMENT_FAILED, "the process that watches over the old values has ended");
+    } else if (!experiment_starter_is_kept(run->b->starter)) {
+        end_run(run, EXPERIMENT_FAILED, "the process that ends the servers has ended");
     }
     failure = run->b->load ? experiment_load_failure(run->b->load) : NULL;
     if (failure) end_run(run, EXPERIMENT_FAILED, "the load: %.400s", failure);

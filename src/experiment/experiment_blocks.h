@@ -10,6 +10,7 @@
 #include "experiment/experiment_server.h"
 
 struct experiment_load;
+struct experiment_starter;
 struct tool_watcher;
 
 struct experiment_blocks {
@@ -21,8 +22,9 @@ struct experiment_blocks {
     const char *each_block; /* a command, or NULL */
     double block_s, settle_s;
     struct loop *loop;
-    struct experiment_load *load; /* NULL = the tool sends no load */
-    struct tool_watcher *watcher; /* NULL = no option is set */
+    struct experiment_load *load;       /* NULL = the tool sends no load */
+    struct tool_watcher *watcher;       /* NULL = no option is set */
+    struct experiment_starter *starter; /* of the servers; opened or zeroed */
     /* Whether a signal asks for the end. */
     bool (*interrupted)(void);
     /* Called before each block, with the number of blocks that are done; NULL = never. */

@@ -2,6 +2,7 @@
  * Servers as children of the tool, and a process that outlives the tool.
  *
  *   tool                            keeper (a session of its own)
+ *     | <- folder, or errno --------  |  made
  *     | -- pid of a server -------->  |  noted
  *     |    ...                        |
  *     | -- 0: all servers are dead ->  |  nothing is noted any more
@@ -13,6 +14,9 @@
  *  2. A server whose pid the keeper does not have yet has not executed its program: it waits for a
  *     byte from the tool, and ends where the tool is gone.
  *  3. The options that the tool needs follow the user's, because the last one counts.
+ *  4. The keeper makes the folder, so there is no moment at which the death of the tool leaves it.
+ *  5. A server that has ended stays unwaited for until experiment_starter_close has killed its
+ *     session, because its pid, and so the session's, may be given to another process after that.
  */
 #include "experiment/experiment_starter.h"
 
@@ -21,6 +25,8 @@
 #include <ftw.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -57,18 +63,33 @@ static void remove_folder(const char *folder) {
     }
 }
 
-static void become_keeper(int fd, const char *folder) {
+/* Makes the folder and tells the tool its name; false where that is not possible. */
+static bool make_folder(int fd, char folder[EXPERIMENT_FOLDER_CHARS]) {
+    bool good = mkdtemp(folder) != NULL;
+    int failed = good ? 0 : errno;
+    size_t length = good ? strlen(folder) + 1 : sizeof(failed);
+    ssize_t sent =
+        system_send(fd, good ? (const void *)folder : (const void *)&failed, length, MSG_NOSIGNAL);
+    return sent == (ssize_t)length ? good : false;
+}
+
+static void become_keeper(int fd, char folder[EXPERIMENT_FOLDER_CHARS]) {
     static const int ignored[] = {SIGHUP, SIGINT, SIGTERM, SIGQUIT, SIGPIPE, SIGTTOU};
     pid_t noted[EXPERIMENT_ARMS_MAX], pid;
     unsigned count = 0;
     (void)setsid();
     for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
         (void)signal(ignored[i], SIG_IGN);
+    (void)prctl(PR_SET_NAME, "lab-keeper");
     /* A reader of the tool's output must not wait for this process. */
     int nothing = system_open("/dev/null", O_RDWR | O_CLOEXEC, 0);
     for (int place = STDIN_FILENO; nothing >= 0 && place <= STDERR_FILENO; place++)
         (void)dup2(nothing, place);
-    for (ssize_t got; (got = system_read(fd, &pid, sizeof(pid))) != 0;) {
+    if (!make_folder(fd, folder)) {
+        remove_folder(folder);
+        _exit(1);
+    }
+    for (ssize_t got; (got = system_recv(fd, &pid, sizeof(pid), 0)) != 0;) {
         if (got < 0 && errno != EINTR) break;
         if (got != sizeof(pid)) continue;
         if (!pid) {
@@ -83,7 +104,22 @@ static void become_keeper(int fd, const char *folder) {
 }
 
 static bool tell_keeper(const struct experiment_starter *s, pid_t pid) {
-    return system_write(s->fd, &pid, sizeof(pid)) == sizeof(pid);
+    return system_send(s->fd, &pid, sizeof(pid), MSG_NOSIGNAL) == sizeof(pid);
+}
+
+/* Learns the name of the folder. False with errno. */
+static bool await_folder(struct experiment_starter *s) {
+    char answer[EXPERIMENT_FOLDER_CHARS];
+    ssize_t got;
+    do got = system_recv(s->fd, answer, sizeof(answer), 0);
+    while (got < 0 && errno == EINTR);
+    if (got > (ssize_t)sizeof(int)) {
+        snprintf(s->folder, sizeof(s->folder), "%s", answer);
+        return true;
+    }
+    if (got == sizeof(int)) memcpy(&errno, answer, sizeof(int));
+    if (got == 0) errno = ECHILD;
+    return false;
 }
 
 bool experiment_starter_open(struct experiment_starter *s, char reason[TOOL_REASON_CHARS]) {
@@ -92,12 +128,7 @@ bool experiment_starter_open(struct experiment_starter *s, char reason[TOOL_REAS
     *s = (struct experiment_starter){.fd = -1};
     snprintf(s->folder, sizeof(s->folder), "%.200s/redis-lab-XXXXXX",
              where && *where ? where : "/tmp");
-    if (!mkdtemp(s->folder)) {
-        snprintf(reason, TOOL_REASON_CHARS, "%.250s: %s", s->folder, strerror(errno));
-        *s->folder = '\0';
-        return false;
-    }
-    if (pipe2(ends, O_CLOEXEC) == 0) {
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0) {
         fflush(NULL);
         s->keeper = system_fork();
         if (s->keeper == 0) {
@@ -106,13 +137,20 @@ bool experiment_starter_open(struct experiment_starter *s, char reason[TOOL_REAS
         }
         system_close(ends[0]);
         s->fd = ends[1];
-        if (s->keeper > 0) return true;
+        if (s->keeper > 0 && await_folder(s)) return true;
+        int failed = errno;
         system_close(s->fd);
+        while (s->keeper > 0 && waitpid(s->keeper, NULL, 0) < 0 && errno == EINTR) continue;
+        errno = failed;
     }
-    snprintf(reason, TOOL_REASON_CHARS, "no process can be started: %s", strerror(errno));
-    remove_folder(s->folder);
+    snprintf(reason, TOOL_REASON_CHARS, "%.250s: %s", s->folder, strerror(errno));
     *s = (struct experiment_starter){.fd = -1};
     return false;
+}
+
+bool experiment_starter_is_kept(const struct experiment_starter *s) {
+    struct pollfd state = {.fd = s->fd, .events = POLLIN};
+    return !s->keeper || poll(&state, 1, 0) == 0;
 }
 
 /* --- a server --------------------------------------------------------------------------------- */
@@ -277,20 +315,20 @@ static void read_last_lines(const struct experiment_starter *s, unsigned index, 
 }
 
 /* Whether the server's process lives. False with a reason. */
-static bool server_lives(struct experiment_starter *s, unsigned index,
+static bool server_lives(const struct experiment_starter *s, unsigned index,
                          char reason[TOOL_REASON_CHARS]) {
     char last[300];
-    int status = 0;
-    pid_t got = s->pids[index] ? waitpid(s->pids[index], &status, WNOHANG) : -1;
-    if (got == 0 || (got < 0 && errno == EINTR)) return true;
-    s->pids[index] = 0;
+    siginfo_t end = {0};
+    id_t pid = (id_t)s->pids[index];
+    int failed = waitid(P_PID, pid, &end, WEXITED | WNOHANG | WNOWAIT);
+    if (failed ? errno == EINTR : !end.si_pid) return true;
     read_last_lines(s, index, last, sizeof(last));
-    if (got > 0 && WIFSIGNALED(status)) {
+    if (!failed && end.si_code != CLD_EXITED) {
         snprintf(reason, TOOL_REASON_CHARS, "a signal has ended the server that was started, %s",
-                 strsignal(WTERMSIG(status)));
+                 strsignal(end.si_status));
     } else {
         snprintf(reason, TOOL_REASON_CHARS, "the server that was started has ended, status %d",
-                 got > 0 ? WEXITSTATUS(status) : -1);
+                 failed ? -1 : end.si_status);
     }
     size_t used = strlen(reason);
     if (*last) snprintf(reason + used, TOOL_REASON_CHARS - used, ": %s", last);
@@ -328,7 +366,6 @@ bool experiment_starter_await(struct experiment_starter *s, unsigned index,
 void experiment_starter_close(struct experiment_starter *s) {
     if (!s->keeper) return;
     for (unsigned i = 0; i < s->count; i++) {
-        if (!s->pids[i]) continue;
         (void)kill(-s->pids[i], SIGKILL);
         (void)kill(s->pids[i], SIGKILL); /* before it has a session of its own */
         while (waitpid(s->pids[i], NULL, 0) < 0 && errno == EINTR) continue;
@@ -336,5 +373,6 @@ void experiment_starter_close(struct experiment_starter *s) {
     (void)tell_keeper(s, 0);
     system_close(s->fd);
     while (waitpid(s->keeper, NULL, 0) < 0 && errno == EINTR) continue;
+    remove_folder(s->folder); /* it is gone unless the keeper was killed */
     *s = (struct experiment_starter){.fd = -1};
 }

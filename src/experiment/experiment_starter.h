@@ -17,14 +17,15 @@
 
 struct experiment_starter {
     char folder[EXPERIMENT_FOLDER_CHARS]; /* one folder for each server in it */
-    pid_t pids[EXPERIMENT_ARMS_MAX];      /* 0 = not started, or ended */
+    pid_t pids[EXPERIMENT_ARMS_MAX];      /* of servers that live, or were not waited for */
     unsigned count;
     pid_t keeper; /* 0 = there is none */
-    int fd;       /* the pipe to the keeper */
+    int fd;       /* the tool's end of a socket pair with the keeper */
 };
 
-/* Makes the folder, and forks the process that ends the servers and removes the folder when the
- * tool is gone, however it ended. To be called before the tool has a loop or a thread. */
+/* Forks the process that makes the folder, and that ends the servers and removes the folder when
+ * the tool is gone, however it ended. To be called before the tool has a loop or a thread. False
+ * with a reason. */
 MUST_USE bool experiment_starter_open(struct experiment_starter *s, char reason[TOOL_REASON_CHARS]);
 /* Starts a server at a free port of 127.0.0.1, and writes that port to `login`. `command` is its
  * program and arguments; the arm's values follow as options. False with a reason. */
@@ -41,6 +42,8 @@ MUST_USE bool experiment_starter_await(struct experiment_starter *s, unsigned in
 /* Whether all servers run. False: `reason` says which server ended, how, and its last lines. */
 MUST_USE bool experiment_starter_check(struct experiment_starter *s,
                                        char reason[TOOL_REASON_CHARS]);
+/* Whether the process that cleans up lives, or there is none. */
+bool experiment_starter_is_kept(const struct experiment_starter *s);
 /* Ends the servers at once, without a save, and removes the folder. Harmless where nothing was
  * opened. */
 void experiment_starter_close(struct experiment_starter *s);

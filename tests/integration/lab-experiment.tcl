@@ -399,6 +399,44 @@ foreach {signal status} {INT 130 KILL SIGKILL} {
     }
 }
 
+test {A keeper that is killed ends the experiment, and nothing is left} {
+    set channel [open |[list $lab experiment --start $start --set databases=4,8 --rate 100 \
+        --rounds 1000 PING 2>@1] r]
+    wait_for_condition 400 25 {[llength [started_servers $folder]] == 2} else {
+        fail "no servers are started"
+    }
+    gets $channel
+    exec kill -KILL [exec pgrep -P [pid $channel] -x lab-keeper]
+    lassign [experiment_end $channel] status text
+    assert_equal 1 $status
+    assert_match "*redis-lab experiment: the process that ends the servers has ended\n*" $text
+    assert_equal {} [started_servers $folder]
+    assert_equal {} [glob -nocomplain $folder/*]
+}
+
+test {A folder that cannot be made is said} {
+    set before $::env(TMPDIR)
+    set ::env(TMPDIR) /no/such/folder
+    set result [run_program [list $lab experiment --start $start --set hz=1,2 --rate 1 PING]]
+    set ::env(TMPDIR) $before
+    assert_equal 1 [dict get $result status]
+    assert_match "redis-lab experiment: /no/such/folder/redis-lab-*: No such file or directory\n" \
+        [dict get $result err]
+}
+
+test {A killed tool, its server killed with it: the keeper removes the folder all the same} {
+    set channel [open |[list $lab experiment --start $start --set databases=4,8 --rate 100 \
+        --rounds 1000 PING 2>@1] r]
+    wait_for_condition 400 25 {[llength [started_servers $folder]] == 2} else {
+        fail "no servers are started"
+    }
+    gets $channel
+    exec kill -KILL [lindex [started_servers $folder] 0] [pid $channel]
+    assert_equal SIGKILL [lindex [experiment_end $channel] 0]
+    wait_for_condition 400 25 {[started_servers $folder] eq {} &&
+        [glob -nocomplain $folder/*] eq {}} else { fail "something is left" }
+}
+
 test {A server that was started and ends by itself ends the experiment} {
     set channel [open |[list $lab experiment --start $start --set databases=4,8 --rate 100 \
         --rounds 1000 PING 2>@1] r]

@@ -8,7 +8,8 @@
 
 #include "base/number.h"
 
-#define SIZE_SHOWN_MAX ((UINT64_C(1) << 60) - 1)
+/* 1,023 petabytes; more would be printed as a bare number. */
+#define SIZE_SHOWN_MAX (UINT64_C(1023) << 50)
 
 void curve_report_size(double bytes, char out[CURVE_TEXT_CHARS]) {
     uint64_t whole = bytes < 0 ? 0 : bytes > SIZE_SHOWN_MAX ? SIZE_SHOWN_MAX : (uint64_t)bytes;

@@ -19,7 +19,8 @@
  *
  * Invariants:
  *   1. Of one turn, all connections together take TURN_NSEC and the step of one connection that
- *      passes it: a step makes a page for STEP_NSEC, or writes WRITE_BYTES_MAX.
+ *      passes it: a step makes a page for STEP_NSEC, writes WRITE_BYTES_MAX, or goes on with a TLS
+ *      handshake, whose signature cannot be divided. So a turn has one signature at most.
  *   2. At most SCRAPE_CONNECTIONS_MAX connections are open. While more wait, connections that have
  *      been silent for SILENCE_MSEC are closed; the others wait in the system's queue.
  *   3. Each state ends at a deadline. Bytes that trickle do not put it off.
@@ -159,7 +160,7 @@ static const struct metric_row metric_rows[] = {
                  "Microseconds of the main thread that scrapes took."),
     FIGURE(1430, "metrics_step_usec_max", METRIC_USEC, step_usec_max,
            "The longest single step of a scrape; a turn of the loop has at most one millisecond of "
-           "them."),
+           "them, or one TLS handshake more."),
 };
 
 static void reset_spent(void) { spent_nsec = 0; }

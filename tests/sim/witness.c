@@ -212,12 +212,26 @@ static bool has_passed_exempt(uint64_t before, uint64_t epoch) {
     return false;
 }
 
+/* A Sentinel that asked for votes in the epoch finds its replica promoted by another Sentinel,
+ * while its own SLAVEOF NO ONE waits in a connection. */
+static bool is_promoted_by_another(uint64_t epoch, int address) {
+    if (!promoted_nsec[address] || is_demoted[address]) return false;
+    for (int node = servers; node < nodes; node++) {
+        const struct sentinel *s = &sentinels[node];
+        for (unsigned i = 0; i < s->asks_count && i < ASKS_MAX; i++)
+            if (s->asks[i].epoch == epoch) return true;
+    }
+    return false;
+}
+
 static void begin_epoch(int node, uint64_t before, uint64_t epoch, int address) {
     struct epoch *e = &epochs[epoch];
     e->address = address + 1;
     if (epoch == 0 || e->is_exempt) return;
     if (e->promoted == 0 && has_passed_exempt(before, epoch))
         e->is_exempt = true;
+    else if (e->promoted == 0 && is_promoted_by_another(epoch, address))
+        e->promoted = address + 1;
     else if (e->promoted == 0)
         find("Sentinel %d names server %d in configuration epoch %llu, which no failover has taken",
              node, address, (unsigned long long)epoch);

@@ -72,6 +72,7 @@ static void name_came(struct client *c, void *state) {
 static void free_wait(void *state) {
     struct monitor_wait *w = state;
     list_remove(&w->link);
+    memory_free(w, MEMORY_CLIENTS);
 }
 
 static const struct blocked_kind wait_kind = {

@@ -180,15 +180,26 @@ bool socket_is_address(const char *text) {
     return found != NULL;
 }
 
-bool socket_find_address(const char *name, char address[SOCKET_ADDRESS_CHARS], char *reason,
-                         size_t reason_size) {
-    struct addrinfo *found = socket_resolve(name, 0, 0, reason, reason_size);
-    if (found == NULL) return false;
+/* Writes the number of the first address that was found, and frees the list. */
+static bool show_found(struct addrinfo *found, char address[SOCKET_ADDRESS_CHARS], char *reason,
+                       size_t reason_size) {
     int error = getnameinfo(found->ai_addr, found->ai_addrlen, address, SOCKET_ADDRESS_CHARS, NULL,
                             0, NI_NUMERICHOST);
     if (error != 0) snprintf(reason, reason_size, "%s", gai_strerror(error));
     freeaddrinfo(found);
     return error == 0;
+}
+
+bool socket_read_address(const char *text, char address[SOCKET_ADDRESS_CHARS]) {
+    char unused[1];
+    struct addrinfo *found = socket_resolve(text, 0, AI_NUMERICHOST, unused, sizeof(unused));
+    return found != NULL && show_found(found, address, unused, sizeof(unused));
+}
+
+bool socket_find_address(const char *name, char address[SOCKET_ADDRESS_CHARS], char *reason,
+                         size_t reason_size) {
+    struct addrinfo *found = socket_resolve(name, 0, 0, reason, reason_size);
+    return found != NULL && show_found(found, address, reason, reason_size);
 }
 
 int socket_take_error(int fd) {

@@ -34,6 +34,9 @@ MUST_USE int socket_connect_tcp(const char *address, int port, const char *sourc
 MUST_USE int socket_connect_unix(const char *path, char *reason, size_t reason_size);
 /* Whether `text` is an address as a number, so that nothing need be looked up for it. */
 bool socket_is_address(const char *text);
+/* Reads an address that is a number, and writes it in its usual form: "127.0.0.1" for "127.1",
+ * "::1" for "0:0::1". Returns false, with `address` undefined, for any other text. */
+MUST_USE bool socket_read_address(const char *text, char address[SOCKET_ADDRESS_CHARS]);
 /* The first address of a name, as a number. Waits for the resolver, from any thread
  * (io/lookup.h does so beside the main one). False with a reason. */
 MUST_USE bool socket_find_address(const char *name, char address[SOCKET_ADDRESS_CHARS],

@@ -127,14 +127,21 @@ static bool has_host_form(struct slice host) {
     return true;
 }
 
-/* Copies the host if it is a number. */
+/* The host that was read last, and the number that it is, "" = none. A list of replicas compares
+ * one host with many addresses. */
+static char last_host[SOCKET_ADDRESS_CHARS], last_number[SOCKET_ADDRESS_CHARS];
+
+/* Takes the host's number in its usual form if the host is a number. A number has several forms,
+ * and two forms of one address must not be taken for two addresses. */
 static bool take_number(struct slice host, char ip[SOCKET_ADDRESS_CHARS]) {
-    char text[SOCKET_ADDRESS_CHARS];
-    if (host.length >= sizeof(text)) return false;
-    memcpy(text, host.bytes, host.length);
-    text[host.length] = '\0';
-    if (!socket_is_address(text)) return false;
-    memcpy(ip, text, sizeof(text));
+    if (host.length >= sizeof(last_host)) return false;
+    if (!slice_is(host, last_host)) {
+        memcpy(last_host, host.bytes, host.length);
+        last_host[host.length] = '\0';
+        if (!socket_read_address(last_host, last_number)) last_number[0] = '\0';
+    }
+    if (!last_number[0]) return false;
+    memcpy(ip, last_number, sizeof(last_number));
     return true;
 }
 

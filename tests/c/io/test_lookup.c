@@ -61,6 +61,11 @@ static void test_addresses(void **state) {
     assert_true(socket_is_address("::1"));
     assert_false(socket_is_address("localhost"));
     assert_false(socket_is_address(""));
+    assert_true(socket_read_address("127.1", address));
+    assert_string_equal(address, "127.0.0.1");
+    assert_true(socket_read_address("0:0::1", address));
+    assert_string_equal(address, "::1");
+    assert_false(socket_read_address("localhost", address));
     assert_int_equal(atomic_load(&names_asked), 0);
 }
 

@@ -63,6 +63,22 @@ static void test_numbers_need_no_lookup(void **state) {
     assert_int_equal(atomic_load(&names_asked), 0);
 }
 
+/* Other Sentinels and servers may name an address in another form than the operator. */
+static void test_numbers_of_several_forms(void **state) {
+    struct sentinel_address a = {0};
+    sentinel_settings_change()->resolve_hostnames = false;
+    assert_int_equal(find("0:0::1"), SENTINEL_HOST_KNOWN);
+    assert_string_equal(ip, "::1");
+    assert_int_equal(find("127.1"), SENTINEL_HOST_KNOWN);
+    assert_string_equal(ip, "127.0.0.1");
+    sentinel_address_set(&a, SLICE("127.1"), 7000);
+    assert_string_equal(sentinel_address_shown(&a), "127.0.0.1");
+    assert_true(sentinel_address_is(&a, SLICE("127.0.0.1"), 7000));
+    assert_true(sentinel_address_is(&a, SLICE("127.0.1"), 7000));
+    assert_false(sentinel_address_is(&a, SLICE("127.0.0.2"), 7000));
+    sentinel_address_clear(&a);
+}
+
 static void test_texts_that_are_no_hosts(void **state) {
     char long_name[SENTINEL_HOST_CHARS_MAX + 2] = "";
     memset(long_name, 'a', sizeof(long_name) - 1);
@@ -135,6 +151,7 @@ static void test_foreign_names_have_a_bound(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_numbers_need_no_lookup, begin, end),
+        cmocka_unit_test_setup_teardown(test_numbers_of_several_forms, begin, end),
         cmocka_unit_test_setup_teardown(test_texts_that_are_no_hosts, begin, end),
         cmocka_unit_test_setup_teardown(test_a_name_is_answered_later, begin, end),
         cmocka_unit_test_setup_teardown(test_a_silent_resolver_stops_nothing, begin, end),

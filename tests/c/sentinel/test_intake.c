@@ -43,7 +43,9 @@ static void test_info_of_a_primary(void **state) {
                             "slave0:ip=127.0.0.1,port=7001,state=online,offset=1,lag=0\r\n"
                             "slave1:ip=127.0.0.1,port=7001,state=online,offset=1,lag=0\r\n"
                             "slave2:ip=a.host,port=7002,state=online,offset=1,lag=0\r\n"
-                            "slave3:ip=127.0.0.1,port=7000,state=online,offset=1,lag=0\r\n");
+                            "slave3:ip=127.0.0.1,port=7000,state=online,offset=1,lag=0\r\n"
+                            "slave4:ip=127.1,port=7000,state=online,offset=1,lag=0\r\n"
+                            "slave5:ip=127.1,port=7001,state=online,offset=1,lag=0\r\n");
     assert_string_equal(p->instance.run_id, WATCHING_OTHER_ID);
     assert_int_equal(p->replica_count, 1);
     assert_string_equal(watching_told,
@@ -190,6 +192,11 @@ static void test_hello_with_our_epoch_and_another_address(void **state) {
     assert_true(p->config_epoch > 2);
     assert_int_equal(p->config_epoch, sentinel_settings()->epoch);
     assert_int_equal(p->instance.last_hello_sent, 0); /* told at once */
+    uint64_t epoch = p->config_epoch;
+    char same[160];
+    snprintf(same, sizeof(same), SPEAKER ",%d,m,127.1,7000,%d", (int)epoch, (int)epoch);
+    hear(same); /* our address in another form */
+    assert_int_equal(p->config_epoch, epoch);
 }
 
 /* ---- opinions ---- */

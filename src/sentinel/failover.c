@@ -31,7 +31,8 @@
  * at most a dozen moves and five for each replica.
  *  4. A time that is exactly at its limit is within it.
  *  5. Votes count by the failover's epoch, whatever the current epoch is by now.
- *  6. A promotion's configuration epoch is above the one before it.
+ *  6. A promotion's configuration epoch is above the one before it, except that it is never above
+ * SENTINEL_EPOCH_MAX, which only an attacker's epoch can come near to.
  *  7. While the promoted replica is down nothing ends, because clients would be sent to it.
  */
 #include "sentinel/failover.h"
@@ -267,7 +268,8 @@ static void promote_chosen(struct primary *p, struct replica *r, int64_t now) {
  * takes an epoch above it, because a configuration epoch never falls. */
 static void take_configuration(struct primary *p, const struct sentinel_failover_view *view) {
     bool is_newer = p->failover_epoch > p->config_epoch;
-    p->config_epoch = is_newer ? p->failover_epoch : view->current_epoch + 1;
+    bool has_next = view->current_epoch < SENTINEL_EPOCH_MAX;
+    p->config_epoch = is_newer ? p->failover_epoch : view->current_epoch + has_next;
     set_state(p, FAILOVER_RECONF_REPLICAS, view->now);
 }
 

@@ -674,6 +674,17 @@ static void test_a_configuration_epoch_never_falls(void **state) {
     assert_int_equal(w.s.primary.config_epoch, EPOCH + 5);
 }
 
+/* A message with the highest epoch came meanwhile. Others would drop a message with a higher one.
+ */
+static void test_a_configuration_epoch_has_a_limit(void **state) {
+    struct play w;
+    play_until_promoted(&w, 2);
+    w.s.primary.config_epoch = w.view.current_epoch = SENTINEL_EPOCH_MAX;
+    be_promoted(&w);
+    play_on(&w, 1000, "promoted-0 send-1");
+    assert_int_equal(w.s.primary.config_epoch, SENTINEL_EPOCH_MAX);
+}
+
 static void test_names_of_states(void **state) {
     assert_string_equal(sentinel_failover_state_name(FAILOVER_NONE), "none");
     assert_string_equal(sentinel_failover_state_name(FAILOVER_UPDATE_CONFIG), "update_config");
@@ -695,6 +706,7 @@ int main(void) {
         cmocka_unit_test(test_a_forced_failover_needs_its_own_vote_only),
         cmocka_unit_test(test_a_vote_for_another_delays_the_next_failover),
         cmocka_unit_test(test_a_configuration_epoch_never_falls),
+        cmocka_unit_test(test_a_configuration_epoch_has_a_limit),
         cmocka_unit_test(test_names_of_states)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -145,6 +145,7 @@ static struct voter *note_speaker(struct primary *p, const struct sentinel_hello
         return known;
     if (sentinel_address_find(hello->host, ip) != SENTINEL_HOST_KNOWN) return NULL;
     struct voter *there = sentinel_find_voter_at(p, hello->host, hello->port);
+    bool drops = there || known;
     if (there && !known) sentinel_event(EVENT_SENTINEL_INVALID_ADDR, &there->instance, NULL);
     if (there) sentinel_drop_voter(there);
     if (known) {
@@ -156,7 +157,7 @@ static struct voter *note_speaker(struct primary *p, const struct sentinel_hello
     struct voter *v = sentinel_add_voter(p, hello->host, hello->port, hello->run_id);
     if (v && !known) sentinel_event(EVENT_SENTINEL, &v->instance, NULL);
     if (v && known) update_other_entries(v);
-    sentinel_record_later();
+    if (v || drops) sentinel_record_later();
     return v;
 }
 

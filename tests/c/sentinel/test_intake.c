@@ -161,6 +161,22 @@ static void test_hello_of_another_at_the_address(void **state) {
     assert_null(sentinel_find_voter(p, SLICE(WATCHING_OTHER_ID)));
 }
 
+/* A flood of ids beyond the bound does not have the file written and synced in each turn. */
+static void test_hello_beyond_the_bound(void **state) {
+    char text[160];
+    for (int k = 0; k <= SENTINEL_VOTERS_MAX; k++) {
+        assert_int_equal(p->voter_count, k);
+        (void)sentinel_record_step();
+        watching_writes = 0;
+        snprintf(text, sizeof(text), "127.0.0.1,%d,%040x,0" AT_HOME "0", 8000 + k, k + 1);
+        hear(text);
+        (void)sentinel_record_step();
+        assert_int_equal(watching_writes, k < SENTINEL_VOTERS_MAX);
+    }
+    assert_string_equal(watching_told, "");
+    assert_int_equal(p->voter_count, SENTINEL_VOTERS_MAX);
+}
+
 static void test_hello_of_a_newer_configuration(void **state) {
     (void)!sentinel_add_replica(p, SLICE("127.0.0.1"), 7001);
     hear(SPEAKER ",0" AT_HOME "0");
@@ -257,6 +273,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_hello_of_one_that_has_moved, begin, end),
         cmocka_unit_test_setup_teardown(test_hello_of_a_former_self, begin, end),
         cmocka_unit_test_setup_teardown(test_hello_of_another_at_the_address, begin, end),
+        cmocka_unit_test_setup_teardown(test_hello_beyond_the_bound, begin, end),
         cmocka_unit_test_setup_teardown(test_hello_of_a_newer_configuration, begin, end),
         cmocka_unit_test_setup_teardown(test_hello_with_our_epoch_and_another_address, begin, end),
         cmocka_unit_test_setup_teardown(test_opinions, begin, end),

@@ -21,6 +21,8 @@ import wire
 START_SECONDS = 20
 REPLY_SECONDS = 60
 ATTEMPTS = 5
+# The port of a cluster's bus is 10,000 above.
+PORT_MAX = 55535
 PR_SET_PDEATHSIG = 1
 CONFIGURATION = '''port {port}
 bind 127.0.0.1
@@ -64,22 +66,28 @@ class Server:
     def __init__(self, name, path, options='', files=None):
         self.name = name
         self.options = options
-        self.folder = tempfile.mkdtemp(prefix=f'evenkeel-diff-{name}-')
-        _folders.append(self.folder)
-        for file_name, content in (files or {}).items():
-            with open(os.path.join(self.folder, file_name), 'wb') as file:
-                file.write(content)
         for attempt in range(ATTEMPTS):
+            self._make_folder(files or {})
             if self._start(path):
                 break
+            log = self.log_end()
             self.end()
             if attempt == ATTEMPTS - 1:
-                raise ServerGone(name, f'{name} does not start: {self.log_end()}')
+                raise ServerGone(name, f'{name} does not start: {log}')
+
+    def _make_folder(self, files):
+        self.folder = tempfile.mkdtemp(prefix=f'evenkeel-diff-{self.name}-')
+        _folders.append(self.folder)
+        for file_name, content in files.items():
+            with open(os.path.join(self.folder, file_name), 'wb') as file:
+                file.write(content)
 
     def _start(self, path):
-        with socket.socket() as s:
-            s.bind(('127.0.0.1', 0))
-            self.port = s.getsockname()[1]
+        self.port = PORT_MAX + 1
+        while self.port > PORT_MAX:
+            with socket.socket() as s:
+                s.bind(('127.0.0.1', 0))
+                self.port = s.getsockname()[1]
         configuration = os.path.join(self.folder, 'conf')
         with open(configuration, 'w', encoding='ascii') as file:
             file.write(CONFIGURATION.format(port=self.port, folder=self.folder) + self.options)

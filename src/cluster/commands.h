@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * CLUSTER, READONLY, READWRITE, ASKING. */
+ * CLUSTER: its subcommands, and its refusal where cluster mode is off.
+ */
 #ifndef EVENKEEL_CLUSTER_COMMANDS_H
 #define EVENKEEL_CLUSTER_COMMANDS_H
 

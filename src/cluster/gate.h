@@ -5,17 +5,13 @@
 #define EVENKEEL_CLUSTER_GATE_H
 #include <stdbool.h>
 
-#include "base/attributes.h"
-
-struct buffer;
-struct call;
+struct cluster;
 struct gate;
 
 extern struct gate cluster_gate; /* for server/wiring */
 
-/* Whether this node serves all keys of a call; of EXEC, all keys of all queued calls
- * (gate_each_call). If not, `refusal` gets the error ("-MOVED ..."). */
-typedef bool cluster_serves(const struct call *call, struct buffer *refusal);
-/* Sets the gate's test and switches the gate on. NULL: all keys are served, and the gate is off. */
-FOR_TESTS void cluster_gate_set(cluster_serves *how);
+/* Switches the gate on, for calls by keys of this cluster's slots; in a partitioned keyspace only.
+ * `reads_when_down` is the variable of cluster-allow-reads-when-down. Both are borrowed for as long
+ * as the process lives. */
+void cluster_gate_open(const struct cluster *c, const bool *reads_when_down);
 #endif

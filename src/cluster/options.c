@@ -1,62 +1,114 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Options and INFO fields of cluster mode, which is not built yet (option/missing.h).
+ * Options of cluster mode.
  */
 #include "cluster/options.h"
 
-#include "metric/row.h"
+#include <stdio.h>
+#include <string.h>
+
+#include "cluster/nodes.h"
 #include "option/missing.h"
 
-static struct {
-    bool enabled, full_coverage, no_failover, reads_when_down, migration;
-    int64_t node_timeout_ms, validity_factor, barrier, port, bus_port, tls_port;
-    char *announce_ip, *nodes_file;
-} cluster;
+static struct cluster_options values;
+/* The engine's variables of strings, which `values` shows as constants. */
+static char *nodes_file, *announced_ip;
+static int64_t validity_factor, migration_barrier; /* only the bus uses them */
+static void (*tell_changed)(void);
+
+const struct cluster_options *cluster_options(void) {
+    values.file = nodes_file;
+    values.announced_ip = announced_ip;
+    return &values;
+}
+
+void cluster_options_set_observer(void (*changed)(void)) { tell_changed = changed; }
+
+static bool apply_change(const struct option_row *row, char *reason, size_t reason_size) {
+    if (tell_changed) tell_changed();
+    return true;
+}
+
+/* The address stands in lines of nodes.conf and in redirections, between other characters. */
+static bool check_address(const struct option_row *row, struct slice value, char *reason,
+                          size_t reason_size) {
+    bool good = value.length <= CLUSTER_HOST_CHARS;
+    for (size_t i = 0; good && i < value.length; i++) {
+        unsigned char byte = (unsigned char)value.bytes[i];
+        good = byte > ' ' && byte < 0x7f && !strchr("@,\"'\\", byte);
+    }
+    if (!good)
+        snprintf(reason, reason_size,
+                 "argument must be an address or a name of at most %d characters, without blanks",
+                 CLUSTER_HOST_CHARS);
+    return good;
+}
+
+#define SWITCH(n, al, var, dflt, pl, h)                                                \
+    {                                                                                  \
+        .name = (n), .alias = (al), .type = OPTION_TYPE_BOOL, .flags = OPTION_MUTABLE, \
+        .section = "cluster", .place = (pl), .fallback = (dflt), .variable = (var),    \
+        .apply = apply_change, .help = (h)                                             \
+    }
+#define PORT(n, var, pl, h)                                                                  \
+    {                                                                                        \
+        .name = (n), .type = OPTION_TYPE_INT, .flags = OPTION_MUTABLE, .section = "cluster", \
+        .place = (pl), .fallback = "0", .variable = (var), .low = 0, .high = UINT16_MAX,     \
+        .apply = apply_change, .help = (h)                                                   \
+    }
 
 static const struct option_row option_rows[] = {
-    MISSING_BOOL("cluster-enabled", NULL, &cluster.enabled, "no", 0, "cluster", 10,
-                 "cluster mode is not built yet", "Be a node of a cluster."),
-    MISSING_STRING("cluster-config-file", NULL, &cluster.nodes_file, "nodes.conf", OPTION_FILE_ONLY,
-                   "cluster", 20, NULL,
-                   "The file in which the node keeps its state of the cluster."),
-    MISSING_INT("cluster-node-timeout", NULL, &cluster.node_timeout_ms, "15000", 0, INT64_MAX,
-                OPTION_MUTABLE, "cluster", 30,
-                "Milliseconds of silence after which a node counts as failing."),
-    MISSING_INT(
-        "cluster-replica-validity-factor", "cluster-slave-validity-factor",
-        &cluster.validity_factor, "10", 0, INT32_MAX, OPTION_MUTABLE, "cluster", 40,
-        "A replica whose data is older than this many node timeouts does not take over; 0 = "
-        "always."),
-    MISSING_INT("cluster-migration-barrier", NULL, &cluster.barrier, "1", 0, INT32_MAX,
+    OPTION_BOOL("cluster-enabled", &values.enabled, false, 0, "cluster", 10,
+                "Be a node of a cluster."),
+    OPTION_STRING("cluster-config-file", &nodes_file, "nodes.conf", OPTION_FILE_ONLY, "cluster", 20,
+                  "The file in which the node keeps its state of the cluster. Each node needs one "
+                  "of its own."),
+    {.name = "cluster-node-timeout",
+     .type = OPTION_TYPE_INT,
+     .flags = OPTION_MUTABLE,
+     .section = "cluster",
+     .place = 30,
+     .fallback = "15000",
+     .variable = &values.node_timeout_ms,
+     .low = 0,
+     .high = INT64_MAX,
+     .apply = apply_change,
+     .help = "Milliseconds of silence after which a node counts as failing."},
+    MISSING_INT("cluster-replica-validity-factor", "cluster-slave-validity-factor",
+                &validity_factor, "10", 0, INT32_MAX, OPTION_MUTABLE, "cluster", 40,
+                "A replica whose data is older than this many node timeouts does not take over; "
+                "0 = always."),
+    MISSING_INT("cluster-migration-barrier", NULL, &migration_barrier, "1", 0, INT32_MAX,
                 OPTION_MUTABLE, "cluster", 50,
                 "A replica moves to a primary without replicas only if its own primary keeps at "
                 "least so many."),
-    MISSING_BOOL("cluster-allow-replica-migration", NULL, &cluster.migration, "yes", OPTION_MUTABLE,
-                 "cluster", 60, NULL, "Replicas may move to a primary that has no replicas."),
-    MISSING_BOOL("cluster-require-full-coverage", NULL, &cluster.full_coverage, "yes",
-                 OPTION_MUTABLE, "cluster", 70, NULL,
-                 "Stop answering while any slot is without a node."),
-    MISSING_BOOL("cluster-replica-no-failover", "cluster-slave-no-failover", &cluster.no_failover,
-                 "no", OPTION_MUTABLE, "cluster", 80, NULL,
-                 "A replica never takes over by itself."),
-    MISSING_BOOL("cluster-allow-reads-when-down", NULL, &cluster.reads_when_down, "no",
-                 OPTION_MUTABLE, "cluster", 90, NULL, "Answer reads while the cluster is down."),
-    MISSING_STRING("cluster-announce-ip", NULL, &cluster.announce_ip, "", OPTION_MUTABLE, "cluster",
-                   100, NULL, "The address by which other nodes know this one."),
-    MISSING_INT("cluster-announce-port", NULL, &cluster.port, "0", 0, 65535, OPTION_MUTABLE,
-                "cluster", 110, "The port by which other nodes know this one; 0 = its own."),
-    MISSING_INT("cluster-announce-tls-port", NULL, &cluster.tls_port, "0", 0, 65535, OPTION_MUTABLE,
-                "cluster", 120, "The TLS port by which other nodes know this one; 0 = its own."),
-    MISSING_INT("cluster-announce-bus-port", NULL, &cluster.bus_port, "0", 0, 65535, OPTION_MUTABLE,
-                "cluster", 130,
-                "The port of the cluster bus by which other nodes know this one; 0 = its own."),
-};
-
-static const struct metric_row metric_rows[] = {
-    METRIC_NOTHING("Cluster", 10, "cluster_enabled"),
-    METRIC_NOTHING("Clients", 20, "cluster_connections"),
+    SWITCH("cluster-allow-replica-migration", NULL, &values.replica_migration, "yes", 60,
+           "Replicas may move to a primary that has no replicas, and a primary that has given its "
+           "last slot away becomes a replica of the slot's new owner."),
+    SWITCH("cluster-require-full-coverage", NULL, &values.full_coverage, "yes", 70,
+           "Stop answering while any slot is without a node."),
+    SWITCH("cluster-replica-no-failover", "cluster-slave-no-failover", &values.no_failover, "no",
+           80, "A replica never takes over by itself."),
+    SWITCH("cluster-allow-reads-when-down", NULL, &values.reads_when_down, "no", 90,
+           "Answer reads while the cluster is down."),
+    {.name = "cluster-announce-ip",
+     .type = OPTION_TYPE_STRING,
+     .flags = OPTION_MUTABLE,
+     .section = "cluster",
+     .place = 100,
+     .fallback = "",
+     .variable = &announced_ip,
+     .check = check_address,
+     .apply = apply_change,
+     .help = "The address by which clients and other nodes know this one."},
+    PORT("cluster-announce-port", &values.announced_port, 110,
+         "The port by which clients and other nodes know this one; 0 = its own."),
+    PORT("cluster-announce-tls-port", &values.announced_tls_port, 120,
+         "With tls-cluster, the TLS port by which clients and other nodes know this one; 0 = its "
+         "own."),
+    PORT("cluster-announce-bus-port", &values.announced_bus_port, 130,
+         "The port of the cluster bus by which other nodes know this one; 0 = its own."),
 };
 
 void cluster_options_register(void) {
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
-    metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
 }

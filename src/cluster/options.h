@@ -1,9 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Options and INFO fields of cluster mode, which is not built yet.
+ * The options of cluster mode.
+ *
+ * The options that only the cluster bus uses are marked as missing (option/missing.h), because the
+ * bus is not built yet: their values are kept and change nothing.
  */
 #ifndef EVENKEEL_CLUSTER_OPTIONS_H
 #define EVENKEEL_CLUSTER_OPTIONS_H
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The present values. */
+struct cluster_options {
+    bool enabled;             /* cluster-enabled */
+    const char *file;         /* cluster-config-file */
+    int64_t node_timeout_ms;  /* cluster-node-timeout */
+    bool replica_migration;   /* cluster-allow-replica-migration */
+    bool full_coverage;       /* cluster-require-full-coverage */
+    bool no_failover;         /* cluster-replica-no-failover */
+    bool reads_when_down;     /* cluster-allow-reads-when-down */
+    const char *announced_ip; /* cluster-announce-ip; "" = not set */
+    /* cluster-announce-port ...; 0 = not set */
+    int64_t announced_port, announced_tls_port, announced_bus_port;
+};
+const struct cluster_options *cluster_options(void);
 
 /* Registers the rows. Once, at start. */
 void cluster_options_register(void);
+/* Sets the function that is called when an option has changed that other nodes, or texts about this
+ * node, show, or that decides on the cluster's state. Before that nothing is called. */
+void cluster_options_set_observer(void (*changed)(void));
 #endif

@@ -464,6 +464,7 @@ static void command_reset(struct call *call) {
     reply_set_off(c, false);
     reply_skip_next(c, false);
     client_set_no_evict(c, false);
+    client_reset_flags(c);
     acl_reset(c);
     c->database = 0;
     c->protocol = 2;

@@ -47,6 +47,10 @@ static void command_quit(struct call *call) {
 static void command_select(struct call *call) {
     int64_t index;
     if (!argument_int64_between(call, 1, INT32_MIN, INT32_MAX, &index)) return;
+    if (index != 0 && keyspace_is_of_cluster()) {
+        reply_error(call->client, "SELECT is not allowed in cluster mode");
+        return;
+    }
     if (index < 0 || index >= keyspace_databases()) {
         reply_error(call->client, "DB index is out of range");
         return;

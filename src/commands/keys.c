@@ -130,7 +130,15 @@ static struct keyspace *argument_database(struct call *call, int index) {
     return NULL;
 }
 
+/* Whether this is a node of a cluster, which has only database 0; then replies the error. */
+static bool cluster_forbids(struct call *call, const char *error) {
+    if (!keyspace_is_of_cluster()) return false;
+    reply_error(call->client, error);
+    return true;
+}
+
 static void command_move(struct call *call) {
+    if (cluster_forbids(call, "MOVE is not allowed in cluster mode")) return;
     struct keyspace *to = argument_database(call, 2);
     if (!to) return;
     if (to == call->keyspace) {
@@ -166,6 +174,9 @@ static void command_copy(struct call *call) {
     struct keyspace *to;
     bool replace;
     if (!copy_parse(call, &to, &replace)) return;
+    if (keyspace_index(to) != 0 &&
+        cluster_forbids(call, "Copying to another database is not allowed in cluster mode"))
+        return;
     if (to == call->keyspace && slice_equal(call->argv[1], call->argv[2])) {
         reply_error(call->client, SAME_OBJECT);
         return;
@@ -186,6 +197,7 @@ static bool argument_swap_index(struct call *call, int index, const char *error,
 
 static void command_swapdb(struct call *call) {
     int64_t a, b;
+    if (cluster_forbids(call, "SWAPDB is not allowed in cluster mode")) return;
     if (!argument_swap_index(call, 1, "invalid first DB index", &a)) return;
     if (!argument_swap_index(call, 2, "invalid second DB index", &b)) return;
     if (a < 0 || a >= keyspace_databases() || b < 0 || b >= keyspace_databases()) {

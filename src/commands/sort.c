@@ -186,6 +186,14 @@ static struct pattern pattern_parse(struct slice text) {
     return p;
 }
 
+/* The keys of patterns may be on other nodes of a cluster. Whether the option is refused for that;
+ * then replies an error. */
+static bool cluster_denies(const struct sort *s, const char *option) {
+    if (!keyspace_is_of_cluster()) return false;
+    reply_error_format(s->call->client, "%s option of SORT denied in Cluster mode.", option);
+    return true;
+}
+
 /* Parses an option at argument `i`; returns how many arguments it took, 0 after an error reply. */
 static int sort_parse_option(struct sort *s, int i) {
     const struct call *call = s->call;
@@ -207,8 +215,10 @@ static int sort_parse_option(struct sort *s, int i) {
         s->by = pattern_parse(call->argv[i + 1]);
         s->has_by = true;
         if (s->by.is_constant) s->unsorted = true;
+        if (!s->by.is_constant && cluster_denies(s, "BY")) return 0;
         return 2;
     } else if (left >= 1 && argument_is(call, i, "get")) {
+        if (cluster_denies(s, "GET")) return 0;
         s->columns[s->column_count++] = pattern_parse(call->argv[i + 1]);
         return 2;
     } else {
@@ -710,7 +720,8 @@ static void command_sort(struct call *call) {
 
 /* ---- row ---- */
 
-/* Names the key, and the target of the last STORE. */
+/* Names the key, and the target of the last STORE. What follows a STORE is looked at as an option,
+ * too, as in 6.2. */
 static bool sort_keys(const struct key_search *s) {
     int target = 0;
     for (int i = 2; i + 1 < s->argc; i++) {
@@ -719,7 +730,7 @@ static bool sort_keys(const struct key_search *s) {
         else if (slice_is(s->argv[i], "by") || slice_is(s->argv[i], "get"))
             i++;
         else if (slice_is(s->argv[i], "store"))
-            target = ++i;
+            target = i + 1;
     }
     if (key_named(s, 1) && target) key_named(s, target);
     return true;

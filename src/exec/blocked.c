@@ -25,7 +25,9 @@
  *     first.
  *  7. The memory of a wait, its state, its links, and the rows that it pays for, is charged to its
  *     client: MEMORY_CLIENTS.
- *  8. A key's row is charged to one wait in the key's list, at first to the one that it was made
+ *  8. A wait is in `on_keys` exactly if it has links. blocked_review takes from its front and
+ *     appends to its end, where new waits begin, too.
+ *  9. A key's row is charged to one wait in the key's list, at first to the one that it was made
  *     for. A row that is being made, or whose list is empty, is charged to no client: MEMORY_OTHER.
  *
  * Ownership: the wait owns its state (blocked_kind.free_state), its links and its entry of the slow
@@ -78,6 +80,7 @@ struct wait_link {
 
 struct wait {
     struct client *client;
+    struct list_link on_keys; /* in the list of that name, or by itself */
     const struct blocked_kind *kind;
     void *state;
     struct slowlog_entry *slow; /* NULL = none */
@@ -94,6 +97,8 @@ static struct key_table keys = {.row_bytes = sizeof(struct waited_key)};
 static struct timebuckets *deadlines;
 static struct list_link ready_keys = {&ready_keys, &ready_keys};
 static uint64_t waiting;
+static struct list_link on_keys = {&on_keys, &on_keys};
+static size_t on_keys_count;
 static size_t next_serial;
 static bool serving;
 /* Tickets: any thread adds in front, the main thread takes all. */
@@ -225,6 +230,11 @@ void blocked_begin(struct call *call, const struct blocked_kind *kind, int first
         key_table_link(&k->row, &link->link);
         if (!k->payer) key_set_payer(k, w);
     }
+    list_init(&w->on_keys);
+    if (w->links_count) {
+        list_append(&on_keys, &w->on_keys);
+        on_keys_count++;
+    }
     client_set_place(c, &blocked_client_state, w);
     client_memory_note(c);
     waiting++;
@@ -241,6 +251,10 @@ static void wait_free(struct wait *w) {
         key_table_unlink(&k->row, &w->links[i].link);
         if (k->payer == w) key_find_payer(k);
         key_free_if_unused(k);
+    }
+    if (w->links_count) {
+        list_remove(&w->on_keys);
+        on_keys_count--;
     }
     if (w->timed) timebuckets_remove(deadlines, w);
     if (w->slow) slowlog_free_prepared(w->slow);
@@ -287,6 +301,28 @@ void blocked_end_all(const struct blocked_end *how) {
     LIST_FOR_EACH (link, following, client_list()) {
         struct client *c = LIST_ENTRY(link, struct client, link);
         if (!(c->flags & CLIENT_CLOSING)) (void)blocked_end(c, how);
+    }
+}
+
+size_t blocked_on_keys(void) { return on_keys_count; }
+
+/* Asks about the wait, which may end. */
+static void wait_review(struct wait *w, blocked_ask *ask) {
+    const struct key key = key_row_key(&w->links[0].key->row);
+    struct buffer error;
+    if (w->client->flags & CLIENT_CLOSING) return;
+    buffer_init(&error, MEMORY_OTHER);
+    if (ask(w->client, &key, &error))
+        wait_end(w, &(struct blocked_end){.reason = BLOCKED_ERROR, .error = error.bytes});
+    buffer_free(&error);
+}
+
+void blocked_review(size_t count, blocked_ask *ask) {
+    for (; count && !list_is_empty(&on_keys); count--) {
+        struct wait *w = LIST_ENTRY(on_keys.next, struct wait, on_keys);
+        list_remove(&w->on_keys);
+        list_append(&on_keys, &w->on_keys);
+        wait_review(w, ask);
     }
 }
 
@@ -448,7 +484,7 @@ static void waited_key_check(void *element, void *context) {
 }
 
 void blocked_check(void) {
-    size_t links = 0, expected = 0, waits = 0;
+    size_t links = 0, expected = 0, waits = 0, waits_on_keys = 0;
     key_table_check(&keys);
     for (int i = 0; i < keyspace_databases(); i++)
         key_table_each(&keys, i, waited_key_check, &links);
@@ -456,8 +492,11 @@ void blocked_check(void) {
         const struct wait *w = wait_of(LIST_ENTRY(link, struct client, link));
         if (!w) continue;
         waits++;
+        waits_on_keys += w->links_count != 0;
+        ASSERT(list_is_empty(&w->on_keys) == !w->links_count);
         expected += w->links_count;
     }
+    ASSERT_COMPARE(waits_on_keys, ==, on_keys_count);
     ASSERT_COMPARE(links, ==, expected);
     ASSERT_COMPARE(waits, ==, waiting);
 }

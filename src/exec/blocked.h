@@ -18,9 +18,8 @@
  *   CLIENT UNBLOCK ERROR                   one client                 BLOCKED_ERROR
  *   blocked_end_all: REPLICAOF, FAILOVER   all clients, except those  BLOCKED_ERROR, and the
  *                                          of a kind that is kept     connection closes
- *
- * A redirection is an error whose text has the address ("-MOVED 42 host:port"); the connection
- * stays open.
+ *   blocked_review: slots have changed     clients that wait for      BLOCKED_ERROR: a redirection,
+ *                                          keys, some at a time       "-MOVED 42 host:port"
  */
 #ifndef EVENKEEL_EXEC_BLOCKED_H
 #define EVENKEEL_EXEC_BLOCKED_H
@@ -104,6 +103,15 @@ bool blocked_end(struct client *c, const struct blocked_end *how);
 /* Ends all waits except those of kept kinds, because the events may not happen in this server any
  * more. O(clients). */
 void blocked_end_all(const struct blocked_end *how);
+/* How many clients wait for keys. O(1). */
+size_t blocked_on_keys(void);
+/* Whether a wait for keys must end, because the key cannot come here any more: then appends the
+ * error to `error`, in the form that reply_error takes, and returns true. `key` is one of the keys.
+ * Must not change the keyspace, nor begin or end waits. */
+typedef bool blocked_ask(const struct client *c, const struct key *key, struct buffer *error);
+/* Asks about up to `count` waits for keys, in turn: those first that were not asked about for the
+ * longest time. A wait that must end replies its error, and the client is resumed. */
+void blocked_review(size_t count, blocked_ask *ask);
 /* A ticket of the client's wait, for the thread that ends it; NULL if the client does not wait. The
  * ticket must be given to blocked_end_from_thread, which is allowed even after the client was
  * closed or waits for something else. */

@@ -40,7 +40,12 @@ struct gate {
     unsigned net_flags;
     const struct client_state *of;
     unsigned of_flags;
-    bool forbids_eviction;                  /* while it is on, no key is evicted */
+    bool forbids_eviction; /* while it is on, no key is evicted */
+    /* Returns true if the gate certainly lets the call pass, and is asked instead of all else where
+     * only this gate is on; false: `stops` and `stop` decide. The call's command is known and its
+     * arguments are enough; its origin may be any. For one gate that is always on and must cost
+     * little; NULL: none of this. */
+    bool (*clears)(const struct call *call);
     bool (*stops)(const struct call *call); /* NULL: the gate stops every call */
     /* The reply to a stopped call, in the form that reply_error takes. NULL: `stop` refuses or
      * holds the call; if that is NULL, too, the call is refused without a reply. */
@@ -87,6 +92,9 @@ struct gate_code {
     const char *unknown;       /* refusal of a command that does not exist */
     const char *wrong_count;   /* refusal of a wrong number of arguments */
     const char *const *denied; /* refusals by enum acl_denial */
+    /* Refusals of a cluster's node: another node serves a key, or nobody does; the cluster is down;
+     * it is down and the command writes. */
+    const char *elsewhere, *down, *down_for_writes;
 };
 
 /* Sets the gates that check the calls of this code, in their order. Each of them must be in the

@@ -49,6 +49,7 @@ void run_register(void) { cause_register(&run_cause); }
 /* When the last command ended; 0 = other work was done since. */
 static int64_t last_end_nsec;
 static void (*within)(void);
+static const struct run_observer *observer; /* NULL = there is none */
 /* Flags of a client (client_flags_of) that make end_unusual necessary. */
 static uint64_t unusual_end;
 
@@ -96,8 +97,14 @@ static int64_t begin_after_eviction(int64_t start) {
     return end_nsec;
 }
 
+static void tell_request_ended(const struct call *call) {
+    if (observer && client_flags(call->client, observer->of) & observer->flags)
+        observer->request_ended(call);
+}
+
 static __attribute__((noinline)) void end_unusual(const struct call *call, bool outermost) {
     struct client *c = call->client;
+    if (call->request) tell_request_ended(call);
     if (c->flags & CLIENT_ERROR_REPLIED) {
         client_forget_error(c);
         call->command->failed_calls++;
@@ -257,12 +264,6 @@ static void prefetch_entry(struct request *r) {
     if (r->hashed) keyspace_prefetch_entry(keyspace_at(r->client->database), r->key_hash);
 }
 
-/* Of refused commands MONITOR shows only EXEC, as in 6.2. */
-static void monitor_refused(const struct call *call) {
-    if (call->command && call->command->flags & COMMAND_EXECUTES)
-        monitor_after(call, monitor_before(call));
-}
-
 static void execute_request(struct request *r) {
     struct client *c = r->client;
     struct call call;
@@ -271,7 +272,7 @@ static void execute_request(struct request *r) {
     if (__builtin_expect(verdict == GATE_OPEN, 1)) {
         r->finished = !(c->flags & CLIENT_HELD);
     } else if (verdict == GATE_REFUSED) {
-        monitor_refused(&call);
+        tell_request_ended(&call);
         if (client_flags(c, &tracking_client_state) & TRACKING_ON)
             tracking_after_refusal(c, call.command, client_in_transaction(c));
     }
@@ -307,10 +308,12 @@ void run_nest_end(const struct run_nesting *outer) {
     attribution_nest_end(&outer->attribution);
 }
 
-void run_open(void (*what)(void)) {
+void run_open(void (*what)(void), const struct run_observer *who) {
     within = what;
+    observer = who;
     unusual_end = client_flags_of_net(CLIENT_ERROR_REPLIED) |
                   client_flags_of(&tracking_client_state, TRACKING_ON | TRACKING_MESSAGES_WAIT);
+    if (observer) unusual_end |= client_flags_of(observer->of, observer->flags);
 }
 
 static bool may_last(const struct call *call) { return gate_flags(call) & COMMAND_MAY_LAST; }

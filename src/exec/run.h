@@ -17,6 +17,7 @@
 
 struct batch_executor;
 struct call;
+struct client_state;
 
 /* Registers the cause of the main thread's time in commands. Once, at start. */
 void run_register(void);
@@ -48,9 +49,17 @@ MUST_USE bool run_turn_within(void);
 /* For server/wiring: refuses commands with COMMAND_MAY_LAST in the innermost turn that is possible,
  * because no further turn could end them. */
 extern struct gate run_gate;
+/* Is told when a request of a client has ended: it ran, or was refused. A request that is held ends
+ * after it was run again; of EXEC's commands only EXEC itself is a request. */
+struct run_observer {
+    const struct client_state *of; /* only of clients that have any of these flags now */
+    uint32_t flags;
+    void (*request_ended)(const struct call *call);
+};
 /* Called once at start, after client_set_states. `within` is called after each nested turn, and
- * does the part of the cron's work that may not wait. */
-void run_open(void (*within)(void));
+ * does the part of the cron's work that may not wait. The observer lives as long as the process;
+ * NULL: there is none. */
+void run_open(void (*within)(void), const struct run_observer *observer);
 
 /* Called when the batch turns from running commands to other work: the time until the next command
  * is not counted as a command's. */

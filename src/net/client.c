@@ -328,6 +328,11 @@ void client_set_flags(struct client *c, const struct client_state *s, uint32_t f
     c->flag_set.above = on ? c->flag_set.above | bits : c->flag_set.above & ~bits;
 }
 
+void client_reset_flags(struct client *c) {
+    for (struct client_state *const *s = states; *s; s++)
+        if ((*s)->reset_flags) client_set_flags(c, *s, (*s)->reset_flags, false);
+}
+
 void client_append_letters(const struct client *c, struct buffer *out) {
     for (struct client_state *const *s = states; *s; s++) {
         if (!(*s)->letters) continue;

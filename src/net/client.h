@@ -85,6 +85,7 @@ struct client_state {
     /* A character for each flag, the lowest flag first, which CLIENT LIST shows for a client that
      * has the flag; ' ': none. NULL: no flag is shown. */
     const char *letters;
+    uint32_t reset_flags; /* flags that RESET takes away (client_reset_flags) */
     /* Called when the client closes (client_finish_closing): frees the folder's state of it, and
      * empties the folder's place. NULL: there is nothing to do. */
     void (*closing)(struct client *c);
@@ -231,6 +232,8 @@ static inline uint32_t client_flags(const struct client *c, const struct client_
 }
 /* Gives the client flags of a folder above, or takes them away. */
 void client_set_flags(struct client *c, const struct client_state *state, uint32_t flags, bool on);
+/* RESET: takes away the flags that folders above name in `reset_flags`. O(folders). */
+void client_reset_flags(struct client *c);
 /* Clears CLIENT_ERROR_REPLIED, so that it tells of replies from here on. The flags are stored only
  * if they change, because a load of all flags would wait for a store to half of them. */
 static inline void client_forget_error(struct client *c) {

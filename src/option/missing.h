@@ -24,6 +24,4 @@
         .low = (lo), .high = INT64_MAX,                                       \
         MISSING(n, NULL, OPTION_TYPE_BYTES, var, dflt, fl, sect, pl, NULL, h) \
     }
-#define MISSING_STRING(n, al, var, dflt, fl, sect, pl, why, h) \
-    { MISSING(n, al, OPTION_TYPE_STRING, var, dflt, fl, sect, pl, why, h) }
 #endif

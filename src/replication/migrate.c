@@ -3,7 +3,8 @@
  *
  *   connect, or take a connection that was kept
  *   AUTH, SELECT           where they are needed
- *   RESTORE, RESTORE ...   a key each, and their replies in the same order
+ *   RESTORE, RESTORE ...   a key each, and their replies in the same order; between nodes of a
+ *                          cluster RESTORE-ASKING
  *   the keys that the other server has taken are deleted here, unless COPY
  *
  * The server serves no other connection until all replies are there (peer_client_turn). So no key
@@ -266,7 +267,9 @@ static bool migrate_greet(struct migration *m) {
 static bool send_key(struct migration *m, const struct moving *key) {
     const struct peer_request request = {migrate_take_answer, (uintptr_t)(key - m->keys)};
     char digits[NUMBER_INT64_CHARS];
-    struct slice words[WORDS_MAX] = {SLICE("RESTORE"), m->call->argv[key->index]};
+    /* A node that imports the slot would send a plain RESTORE back here. */
+    struct slice command = keyspace_is_of_cluster() ? SLICE("RESTORE-ASKING") : SLICE("RESTORE");
+    struct slice words[WORDS_MAX] = {command, m->call->argv[key->index]};
     struct buffer payload;
     int64_t ttl = 0;
     if (entry_has_deadline(key->entry)) {
@@ -466,6 +469,8 @@ static const struct metric_row metric_rows[] = {
                  "Connections that MIGRATE keeps for the next one."),
 };
 
+bool migrate_is_over_tls(void) { return tls.wanted; }
+
 static const struct option_row option_rows[] = {
     {.name = "tls-cluster",
      .type = OPTION_TYPE_BOOL,
@@ -475,7 +480,9 @@ static const struct option_row option_rows[] = {
      .fallback = "no",
      .variable = &tls.wanted,
      .apply = tls_options_apply,
-     .help = "Connect over TLS to the servers that MIGRATE sends keys to."},
+     .help =
+         "Connect over TLS to the servers that MIGRATE sends keys to, and show the TLS ports of "
+         "nodes of a cluster."},
 };
 
 void migrate_register(void) {

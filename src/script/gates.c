@@ -24,7 +24,11 @@ const struct gate_code script_gate_code = {
     .origins = GATE_FROM_SCRIPTS,
     .unknown = "Unknown Redis command called from Lua script",
     .wrong_count = "Wrong number of args calling Redis command From Lua script",
-    .denied = denied};
+    .denied = denied,
+    .elsewhere = "Lua script attempted to access a non local key in a cluster node",
+    .down = "Lua script attempted to execute a command while the cluster is down",
+    .down_for_writes =
+        "Lua script attempted to execute a write command while the cluster is down and readonly"};
 
 void script_gates_begin(void) {
     gate_set(&script_gate, true);

@@ -292,7 +292,7 @@ static void print_build_id(const struct metric_row *row, struct buffer *out) {
     buffer_append_c_string(out, build_id());
 }
 static void print_mode(const struct metric_row *row, struct buffer *out) {
-    buffer_append_c_string(out, mode_current()->name);
+    buffer_append_c_string(out, mode_name());
 }
 static void print_clock(const struct metric_row *row, struct buffer *out) {
     buffer_append_c_string(out, clock_monotonic_name());
@@ -309,7 +309,8 @@ static const struct metric_row server_rows[] = {
                   "Kept for tools; always 0."),
     METRIC_PRINT("Server", 40, "redis_build_id", METRIC_LABEL, print_build_id,
                  "The id that the linker gave this build (readelf -n)."),
-    METRIC_PRINT("Server", 50, "redis_mode", METRIC_LABEL, print_mode, "standalone."),
+    METRIC_PRINT("Server", 50, "redis_mode", METRIC_LABEL, print_mode,
+                 "standalone, cluster or sentinel."),
     METRIC_PRINT("Server", 60, "os", METRIC_LABEL, print_os, "System, its release, machine."),
     METRIC_PRINT("Server", 70, "arch_bits", METRIC_LABEL, print_bits, "Bits of a pointer."),
     METRIC_PRINT("Server", 80, "monotonic_clock", METRIC_LABEL, print_clock,

@@ -58,3 +58,7 @@ bool mode_open(const struct mode *mode, struct loop *loop) {
 }
 
 const struct mode *mode_current(void) { return current; }
+
+static bool is_node(void) { return current->is_node && current->is_node(); }
+const char *mode_name(void) { return is_node() ? "cluster" : current->name; }
+const char *mode_title(void) { return is_node() ? "[cluster]" : current->title; }

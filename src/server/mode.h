@@ -39,8 +39,11 @@ struct mode {
     const char *name;    /* "standalone": HELLO's mode, INFO's redis_mode, the log, the logo */
     const char *product; /* shown in the log's last line */
     const char *title;   /* {server-mode} in process titles; "" = nothing */
-    const char *port;    /* the default of the option port */
-    bool is_protected;   /* the default of the option protected-mode */
+    /* Whether the options make the server a node of a cluster, which shows itself as such: name
+     * "cluster", title "[cluster]". NULL: they cannot. */
+    bool (*is_node)(void);
+    const char *port;  /* the default of the option port */
+    bool is_protected; /* the default of the option protected-mode */
     /* The role letters in the log's lines: until the configuration is loaded, and then. */
     char log_role_at_start, log_role;
     const struct mode_section *sections; /* of INFO, in its order; ended by a NULL name */
@@ -74,6 +77,10 @@ bool mode_is_called(const struct mode *mode, int argc, char **argv);
 void mode_register(const struct mode *mode);
 /* Makes the openings, with the present options. False after a message in the log. */
 MUST_USE bool mode_open(const struct mode *mode, struct loop *loop);
+/* The name and the title that this process shows, once the options are set: the mode's, or those of
+ * a node of a cluster. */
+const char *mode_name(void);
+const char *mode_title(void);
 /* The mode that was registered; only for server/. */
 const struct mode *mode_current(void);
 #endif

@@ -13,6 +13,7 @@
 #include "aof/check_aof.h"
 #include "base/manual.h"
 #include "base/string.h"
+#include "cluster/service.h"
 #include "option/option.h"
 #include "rdb/check_rdb.h"
 #include "rdb/rdb_save.h"
@@ -172,6 +173,7 @@ static const struct option_scope server_scope = {
 const struct mode mode_server = {.name = "standalone",
                                  .product = "Redis",
                                  .title = "",
+                                 .is_node = cluster_is_enabled,
                                  .port = "6379",
                                  .is_protected = true,
                                  .log_role_at_start = 'C',
@@ -184,6 +186,7 @@ const struct mode mode_server = {.name = "standalone",
                                  .registrations = wiring_registrations,
                                  .openings = wiring_openings,
                                  .run = serve,
+                                 .configured = cluster_service_configured,
                                  .listening = startup_announce_loading,
                                  .load = serve_load,
                                  .loaded = serve_loaded,

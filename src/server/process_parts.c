@@ -31,7 +31,7 @@ static void append_address(struct buffer *out) {
     buffer_append_c_string(out, listen_first_address());
 }
 
-static void append_mode(struct buffer *out) { buffer_append_c_string(out, mode_current()->title); }
+static void append_mode(struct buffer *out) { buffer_append_c_string(out, mode_title()); }
 
 static void append_port(struct buffer *out) { buffer_printf(out, "%d", listen_port()); }
 

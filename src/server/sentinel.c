@@ -29,6 +29,7 @@
 #include "base/log.h"
 #include "base/manual.h"
 #include "cluster/options.h"
+#include "cluster/reports.h"
 #include "command/call.h"
 #include "commands/acl.h"
 #include "commands/client.h"
@@ -150,6 +151,7 @@ static void (*const registrations[])(void) = {
     failover_register,
     migrate_register,
     cluster_options_register,
+    cluster_reports_register,
     modules_options_register,
     script_register,
     commands_hyperloglog_register,
@@ -224,7 +226,7 @@ static bool open_service(struct loop *loop) {
         return false;
     reply_open();
     batch_open(run_executor());
-    run_open(turn_of_nothing);
+    run_open(turn_of_nothing, NULL);
     commands_connection_open(mode_sentinel.name, NULL);
     acl_log_describe_clients(client_describe);
     loop_set_hooks(loop, threads ? &sentinel_hooks_threads : &sentinel_hooks);

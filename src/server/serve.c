@@ -8,6 +8,7 @@
 #include "aof/aof.h"
 #include "aof/aof_options.h"
 #include "base/log.h"
+#include "cluster/service.h"
 #include "io/background.h"
 #include "io/child.h"
 #include "io/loop.h"
@@ -30,7 +31,8 @@
 #include "server/startup.h"
 
 bool serve_load(void) {
-    return aof_options()->enabled ? aof_load_at_start() : snapshot_load_at_start();
+    bool loaded = aof_options()->enabled ? aof_load_at_start() : snapshot_load_at_start();
+    return loaded && cluster_service_loaded();
 }
 
 /* A replica continues from the history that the snapshot has. With a log it cannot, because the log
@@ -66,6 +68,7 @@ void serve_finish(void) {
     (void)aof_end(true); /* writes the last turn's changes, for which replies wait */
     full_sync_stop();    /* a copy may have begun in the last turn */
     receive_stop();      /* half a copy is useless, and as large as the data */
+    cluster_service_close();
 }
 
 static bool listen_for_clients(struct loop *loop) {

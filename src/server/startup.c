@@ -530,8 +530,8 @@ static void show_the_logo(void) {
              "  ~~~~\\_____________/~~~~~~~~~\n"
              "    ~~~~~~~~~|~~~~~~~~~~~\n"
              "             ^\n\n",
-             EVENKEEL_VERSION, REDIS_VERSION, (int)(sizeof(void *) * CHAR_BIT),
-             mode_current()->name, port_shown(), (int)getpid());
+             EVENKEEL_VERSION, REDIS_VERSION, (int)(sizeof(void *) * CHAR_BIT), mode_name(),
+             port_shown(), (int)getpid());
     log_raw(LOG_LEVEL_NOTICE, text);
 }
 
@@ -541,7 +541,7 @@ void startup_announce(void) {
     if (show_logo || terminal)
         show_the_logo();
     else
-        log_notice("Running mode=%s, port=%d.", mode_current()->name, port_shown());
+        log_notice("Running mode=%s, port=%d.", mode_name(), port_shown());
     affinity_apply(&affinity_server);
 }
 

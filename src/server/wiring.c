@@ -8,13 +8,17 @@
  *   io/loop       after waking        shutdown_look_for_signal, memory_limit_turn, aof_turn
  *                 after events        batch_run: what the turn has read is run and answered
  *                 before sleeping     link_step: what the primary has sent is run; blocked_step,
- *                                     held clients that go on, what closed
- *                                     subscribers leave, end_of_turn, memory_limit_step,
- *                                     lazyfree_step, slot_drop_step, expiry, then owed table work,
- * and messages that came of all that; the stream to replicas; where one of them has more to do the
- * loop does not sleep, and clients and background work take turns exec/gates    may a call run?
- * gates, in their order; script_gates for calls of scripts exec/run      within a command
- * turn_within: none of the above but the steps that free net/batch     runs requests by    exec/run
+ *                                     held clients that go on, what closed subscribers leave,
+ *                                     end_of_turn, memory_limit_step, lazyfree_step,
+ *                                     slot_drop_step, expiry, then owed table work, saver_step;
+ *                                     the cluster's state is judged and its file written, waits for
+ *                                     keys are redirected; messages that came of all that; the
+ *                                     stream to replicas; where one of them has more to do the loop
+ *                                     does not sleep, and clients and background work take turns
+ *   exec/gates    may a call run?     gates, in their order; script_gates for calls of scripts
+ *   exec/run      within a command    turn_within: none of the above but the steps that free
+ *                 a request has ended cluster_run_observer
+ *   net/batch     runs requests by    exec/run
  *   net/client    a client closes     client_states, in their order; only between requests
  *                 what it weighs      the same
  *   access/acl_log                    describes clients by commands/client
@@ -50,9 +54,15 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/panic.h"
+#include "cluster/client_modes.h"
 #include "cluster/commands.h"
+#include "cluster/follow.h"
 #include "cluster/gate.h"
+#include "cluster/nodes_file.h"
 #include "cluster/options.h"
+#include "cluster/redirect.h"
+#include "cluster/reports.h"
+#include "cluster/service.h"
 #include "command/call.h"
 #include "commands/acl.h"
 #include "commands/bitmap.h"
@@ -231,6 +241,7 @@ void (*const wiring_registrations[])(void) = {
     role_register,
     failover_register,
     cluster_options_register,
+    cluster_reports_register,
     modules_options_register,
     sentinel_options_register,
     script_register,
@@ -273,6 +284,7 @@ void (*const wiring_registrations[])(void) = {
     memory_command_register,
     debug_register,
     cluster_commands_register,
+    cluster_client_modes_register,
     modules_commands_register,
     shutdown_register,
     NULL,
@@ -332,10 +344,20 @@ static bool free_and_drop(void) {
     return slot_drop_step() || more;
 }
 
-static bool (*const before_sleep[])(void) = {link_step,           blocked_step,   batch_run_resumed,
-                                             pubsub_release_step, end_of_turn,    memory_limit_step,
-                                             free_and_drop,       expire_slice,   cron_idle_step,
-                                             saver_step,          write_messages, NULL};
+static bool (*const before_sleep[])(void) = {link_step,
+                                             blocked_step,
+                                             batch_run_resumed,
+                                             pubsub_release_step,
+                                             end_of_turn,
+                                             memory_limit_step,
+                                             free_and_drop,
+                                             expire_slice,
+                                             cron_idle_step,
+                                             saver_step,
+                                             cluster_service_step,
+                                             cluster_redirect_step,
+                                             write_messages,
+                                             NULL};
 static const struct loop_hooks loop_hooks = {after_wake, after_events, before_sleep};
 /* The hooks with I/O threads. */
 static void (*const after_events_threads[])(void) = {batch_run_threads, NULL};
@@ -361,17 +383,10 @@ static const struct notify_observer *const notify_observers[] = {&notify_publish
 static const struct pubsub_observer *const pubsub_observers[] = {&pubsub_delivery, NULL};
 /* The states of a client that folders above net/ keep, in the order in which its closing is
  * told. */
-struct client_state *const wiring_client_states[] = {&monitor_client_state,
-                                                     &blocked_client_state,
-                                                     &pubsub_client_state,
-                                                     &transaction_client_state,
-                                                     &tracking_client_state,
-                                                     &acl_client_state,
-                                                     &acl_principal_state,
-                                                     &debugger_client_state,
-                                                     &replica_client_state,
-                                                     &apply_client_state,
-                                                     NULL};
+struct client_state *const wiring_client_states[] = {
+    &monitor_client_state,  &blocked_client_state, &pubsub_client_state,  &transaction_client_state,
+    &tracking_client_state, &acl_client_state,     &acl_principal_state,  &debugger_client_state,
+    &replica_client_state,  &apply_client_state,   &cluster_client_state, NULL};
 /* In the order of 6.2, so that a call with two faults gets the same error. The gates of the log and
  * of saves stand behind the queue's, because a command that is queued writes nothing yet.
  * The last gates are only for scripts, and asked of no request. */
@@ -438,12 +453,17 @@ static const struct child_observer process_child_observer = {.in_child = become_
 
 /* The order of what a fork causes: work that rests while the child lives; what the child closes;
  * its title. */
-static const struct child_observer *const child_observers[] = {
-    &effects_child_observer, &saving_child_observer,
-    &listen_child_observer,  &client_child_observer,
-    &scrape_child_observer,  &peer_child_observer,
-    &process_child_observer, &cron_child_observer,
-    &saver_child_observer,   NULL};
+static const struct child_observer *const child_observers[] = {&effects_child_observer,
+                                                               &saving_child_observer,
+                                                               &listen_child_observer,
+                                                               &client_child_observer,
+                                                               &scrape_child_observer,
+                                                               &peer_child_observer,
+                                                               &process_child_observer,
+                                                               &cron_child_observer,
+                                                               &saver_child_observer,
+                                                               &cluster_file_child_observer,
+                                                               NULL};
 /* The fields that snapshots have besides keys, in the order of the file. */
 static const struct rdb_field *const snapshot_fields[] = {
     &saved_history_database, &saved_history_id, &saved_history_place, &saved_scripts, NULL};
@@ -470,7 +490,7 @@ static bool hand_down(struct loop *loop) {
     snapshot_set_observers(snapshot_observers);
     link_set_observers(link_observers);
     role_set_observers(role_observers);
-    role_set_manager(&role_by_option);
+    role_set_manager(cluster_is_enabled() ? &cluster_follow_manager : &role_by_option);
     gates_set_order(gates);
     gates_set_code_order(&script_gate_code, script_gates);
     memory_limit_set_clients(&clients);
@@ -482,14 +502,15 @@ static const char *role_for_hello(void) { return link_is_replica() ? "replica" :
 
 static bool open_clients(struct loop *loop) {
     bool threads = threads_are_wanted();
+    if (cluster_is_enabled()) keyspace_partition(true);
     keyspace_open();
     if (!tls_options_open()) return false;
     if (!client_open(loop, threads ? &batch_client_parts_threads : &batch_client_parts))
         return false;
     reply_open();
     batch_open(run_executor());
-    run_open(turn_within);
-    commands_connection_open(mode_current()->name, role_for_hello);
+    run_open(turn_within, &cluster_run_observer);
+    commands_connection_open(mode_name(), role_for_hello);
     script_open();
     acl_log_describe_clients(client_describe);
     loop_set_hooks(loop, threads ? &loop_hooks_threads : &loop_hooks);
@@ -500,6 +521,7 @@ static bool open_data(struct loop *loop) {
     child_open(loop, child_observers);
     saver_open(loop);
     full_sync_open(loop);
+    if (!cluster_service_open(loop)) return false;
     role_open(client_describe);
     expire_open(loop);
     cron_open(loop, &cron_of_data);

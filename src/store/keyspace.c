@@ -74,6 +74,7 @@ static struct keyspace *databases;
 static int64_t databases_wanted;
 static int64_t min_fill_percent;
 static bool resize_tables, active_rehashing, by_slot;
+static bool of_cluster; /* partitioned by keyspace_partition, and not by the option for tests */
 static const struct keyspace_observer *const no_observers[] = {NULL};
 static const struct keyspace_observer *const *observers = no_observers;
 static unsigned interested[KEYSPACE_EVENTS]; /* parties interested in each event */
@@ -258,7 +259,7 @@ void keyspace_register(void) {
 
 static const struct frontier_host frontier_host;
 
-void keyspace_partition(bool on) {
+static void set_partitioned(bool on) {
     for (int i = 0; databases && i < databases_wanted; i++) {
         struct keyspace *ks = &databases[i];
         ASSERT(!keyspace_count(ks) && !ks->part);
@@ -267,10 +268,16 @@ void keyspace_partition(bool on) {
     key_hash_set_slots(on);
 }
 
+void keyspace_partition(bool on) {
+    set_partitioned(on);
+    of_cluster = on;
+}
+
 bool keyspace_is_partitioned(void) { return key_hash_has_slots(); }
+bool keyspace_is_of_cluster(void) { return of_cluster; }
 
 void keyspace_open(void) {
-    if (by_slot) keyspace_partition(true);
+    if (by_slot) set_partitioned(true);
     databases = memory_zalloc((size_t)databases_wanted * sizeof(*databases), MEMORY_OTHER);
     next_due_open((int)databases_wanted);
     frontier_set_host(&frontier_host);

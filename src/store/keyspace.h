@@ -23,10 +23,13 @@ void keyspace_open(void);
  * false, makes each of them one table again. All databases must be empty and no save may be under
  * way, and no hash of a key from before (key_hash_of) may be used afterwards. Called before
  * keyspace_open where the server is a node of a cluster. */
-FOR_TESTS void keyspace_partition(bool on);
-/* Whether the databases are partitioned by slots. The commands that a cluster refuses (SELECT,
- * MOVE, SWAPDB, COPY DB ...) ask this. O(1). */
+void keyspace_partition(bool on);
+/* Whether the databases are partitioned by slots. O(1). */
 bool keyspace_is_partitioned(void);
+/* Whether keyspace_partition has partitioned them, because this server is a node of a cluster, and
+ * not the option keyspace-by-slot for tests. The commands that a cluster refuses (SELECT, MOVE,
+ * SWAPDB, COPY DB ...) ask this. O(1). */
+bool keyspace_is_of_cluster(void);
 int keyspace_databases(void);
 /* 0 <= index < keyspace_databases(). */
 struct keyspace *keyspace_at(int index);
@@ -41,13 +44,13 @@ size_t keyspace_count_volatile(const struct keyspace *ks); /* keys with a deadli
 /* ---- slots: only in a partitioned keyspace ---- */
 
 /* The number of keys in a slot, due ones included; 0 while the slot is dropped. O(1). */
-FOR_TESTS size_t keyspace_slot_count(const struct keyspace *ks, unsigned slot);
+size_t keyspace_slot_count(const struct keyspace *ks, unsigned slot);
 /* Calls `visit` for up to `wanted` keys of the slot that are not due; deletes due keys that it
  * meets, if keys may expire. Returns the number of keys visited: fewer than `wanted` only if the
  * slot has no more. Visits none while the slot is dropped. O(wanted + due keys met), besides at
  * most 1,024 empty buckets. `visit` must neither change the keyspace nor look keys up. */
-FOR_TESTS size_t keyspace_slot_each(struct keyspace *ks, unsigned slot, size_t wanted,
-                                    keyspace_visit *visit, void *context);
+size_t keyspace_slot_each(struct keyspace *ks, unsigned slot, size_t wanted, keyspace_visit *visit,
+                          void *context);
 /* Removes an entry of a slot that is dropped (store/slot_drop.h, which alone calls it); observers
  * hear KEYSPACE_DROPPED. */
 void keyspace_drop(struct keyspace *ks, struct entry *e, uint64_t hash);

@@ -101,8 +101,8 @@ set enums {
 
 # Any text.
 set strings {
-    replica-announce-ip/slave-announce-ip {}   masteruser {}   cluster-announce-ip {}
-    ignore-warnings {}   masterauth {}
+    replica-announce-ip/slave-announce-ip {}   masteruser {}   ignore-warnings {}
+    masterauth {}
 }
 
 # Set at start only.
@@ -118,6 +118,10 @@ set immutable {
 # Options with values of their own: default, good values (=read back), refused ones with what stands
 # behind the name in the error.
 set special {
+    cluster-announce-ip {}
+    {10.0.0.1 ::1 some-text {}}
+    {}
+
     hz 10
     {0=1 1 500 501=500 2147483647=500}
     {{} { - argument couldn't be parsed into an integer}

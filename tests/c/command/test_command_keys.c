@@ -49,6 +49,7 @@ static const struct {
     {"sort a", "a"},
     {"sort a by x get y store d", "a d"},
     {"sort a store d store e", "a e"},
+    {"sort a store store e", "a e"},
     {"sort a store", "a"},
     {"sort a limit 1 2 store e", "a e"},
     {"sort a limit store e", "a"},

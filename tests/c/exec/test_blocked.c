@@ -271,6 +271,49 @@ static void test_reasons(void **state) {
     }
 }
 
+static struct buffer reviewed; /* the keys that were asked about, in order */
+
+static bool ask_about_key(const struct client *c, const struct key *key, struct buffer *error) {
+    buffer_append(&reviewed, key->name.bytes, key->name.length);
+    if (!slice_is(key->name, "x")) return false;
+    buffer_printf(error, "-MOVED 1 of:%d", (int)key->name.length);
+    return true;
+}
+
+static void review(size_t count, const char *wanted) {
+    buffer_init(&reviewed, MEMORY_OTHER);
+    blocked_review(count, ask_about_key);
+    assert_true(slice_is(buffer_slice(&reviewed), wanted));
+    buffer_free(&reviewed);
+    check_all();
+}
+
+/* Waits for keys are asked about in turn, and no others; a wait that must end has its error, and
+ * the client goes on. */
+static void test_review(void **state) {
+    static const char *const words[] = {"await a\r\n", "await-other\r\n", "await x\r\nping\r\n",
+                                        "blpop b c 0\r\n"};
+    struct peer waiters[4];
+    review(5, "");
+    for (size_t i = 0; i < 4; i++) {
+        waiters[i] = peer_connect();
+        ask(&waiters[i], words[i]);
+    }
+    assert_int_equal(blocked_on_keys(), 3);
+    review(0, "");
+    review(1, "a");
+    review(1, "x");
+    assert_int_equal(blocked_on_keys(), 2);
+    hear(&waiters[2], "-MOVED 1 of:1\r\n+PONG\r\n");
+    ask(&waiters[2], "await d\r\n"); /* behind `a`, which was asked about before */
+    review(4, "badb");
+    client_close_later(waiters[0].client);
+    review(2, "d"); /* `a` closes */
+    for (size_t i = 0; i < 4; i++) peer_close(&waiters[i]);
+    peers_turns();
+    assert_int_equal(blocked_on_keys(), 0);
+}
+
 static void end_in_thread(void *ticket) { blocked_end_from_thread(ticket); }
 
 /* The ticket is given back by another thread, and what it ended has its answer in the next turn. */
@@ -424,6 +467,7 @@ int main(void) {
         TEST(test_asked_until_it_is_gone),
         TEST(test_memory_is_the_clients),
         TEST(test_reasons),
+        TEST(test_review),
         TEST(test_tickets),
         TEST(test_kept),
         TEST(test_many_tickets),

@@ -62,6 +62,7 @@ static size_t last_bytes(const struct client *c) { return 2 * held_above; }
 static struct client_state first = {.name = "first",
                                     .flags = 3,
                                     .letters = "a c",
+                                    .reset_flags = 1 | 4,
                                     .closing = note_first,
                                     .bytes = first_bytes},
                            second = {.name = "second", .has_place = true, .closing = note_second},
@@ -139,6 +140,19 @@ static void test_letters(void **state) {
     client_append_letters(p.client, &out);
     assert_true(slice_is(buffer_slice(&out), "acz"));
     buffer_free(&out);
+    peer_close(&p);
+}
+
+/* RESET takes away what rows name, and nothing else. */
+static void test_reset_flags(void **state) {
+    struct peer p = peer_connect();
+    const uint32_t of_net = p.client->flags;
+    client_set_flags(p.client, &first, 1 | 2 | 4, true);
+    client_set_flags(p.client, &nothing, 1, true);
+    client_reset_flags(p.client);
+    assert_int_equal(client_flags(p.client, &first), 2);
+    assert_int_equal(client_flags(p.client, &nothing), 1);
+    assert_int_equal(p.client->flags, of_net);
     peer_close(&p);
 }
 
@@ -419,6 +433,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_flags_are_apart),
         TEST(test_letters),
+        TEST(test_reset_flags),
         TEST(test_places),
         TEST(test_unregistered),
         TEST(test_marked_then_closed),

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What a node tells of its cluster.
+ */
+#include "cluster/reports.h"
+
+#include <inttypes.h>
+
+#include "cluster/answers.h"
+#include "cluster/node_text.h"
+#include "cluster/nodes.h"
+#include "cluster/service.h"
+#include "cluster/slots.h"
+#include "command/call.h"
+#include "metric/row.h"
+#include "net/reply.h"
+
+/* ---- NODES, REPLICAS ---- */
+
+/* The text for clients over TLS, and for those without. */
+static struct kept_text {
+    struct buffer text;
+    uint64_t changes; /* of the cluster when the text was made */
+    bool made;
+} nodes_texts[2];
+
+void cluster_report_nodes(struct call *call) {
+    struct cluster *c = cluster_here();
+    bool plain = cluster_call_is_plain(call);
+    struct kept_text *kept = &nodes_texts[plain];
+    if (!kept->made || kept->changes != c->changes) {
+        if (!kept->made) buffer_init(&kept->text, MEMORY_OTHER);
+        buffer_clear(&kept->text);
+        cluster_nodes_print(c, plain, 0, &kept->text);
+        kept->changes = c->changes;
+        kept->made = true;
+    }
+    reply_verbatim(call->client, buffer_slice(&kept->text), "txt");
+}
+
+void cluster_report_replicas(struct call *call) {
+    const struct cluster_node *node = cluster_argument_node(call, 2, "Unknown node ");
+    if (!node) return;
+    if (!cluster_node_is_primary(node)) {
+        reply_error(call->client, "The specified node is not a master");
+        return;
+    }
+    struct buffer line;
+    buffer_init(&line, MEMORY_OTHER);
+    reply_array(call->client, (int64_t)node->replica_count);
+    for (size_t i = 0; i < node->replica_count; i++) {
+        buffer_clear(&line);
+        cluster_node_print(cluster_here(), node->replicas[i], cluster_call_is_plain(call), &line);
+        reply_bulk(call->client, buffer_slice(&line));
+    }
+    buffer_free(&line);
+}
+
+/* ---- SLOTS ---- */
+
+static void reply_place(const struct call *call, const struct cluster_node *node) {
+    const struct cluster_address *a = &node->address;
+    reply_array(call->client, 3);
+    reply_bulk_c_string(call->client, a->host);
+    reply_integer(call->client,
+                  cluster_call_is_plain(call) && a->plain_port ? a->plain_port : a->port);
+    reply_bulk(call->client, (struct slice){node->id.text, CLUSTER_ID_CHARS});
+}
+
+static bool is_listed(const struct cluster_node *replica) {
+    return !cluster_node_has(replica, CLUSTER_NODE_FAILED);
+}
+
+static void reply_run(const struct call *call, const struct cluster_run *run) {
+    const struct cluster_node *owner = run->owner;
+    int64_t listed = 0;
+    for (size_t i = 0; i < owner->replica_count; i++) listed += is_listed(owner->replicas[i]);
+    reply_array(call->client, 3 + listed);
+    reply_integer(call->client, run->first);
+    reply_integer(call->client, run->last);
+    reply_place(call, owner);
+    for (size_t i = 0; i < owner->replica_count; i++)
+        if (is_listed(owner->replicas[i])) reply_place(call, owner->replicas[i]);
+}
+
+void cluster_report_slots(struct call *call) {
+    const struct cluster *c = cluster_here();
+    struct reply_group runs = reply_array_begin(call->client);
+    struct cluster_run run;
+    int64_t count = 0;
+    for (unsigned from = 0; cluster_run_next(c, from, &run); from = run.last + 1) {
+        if (!run.owner) continue;
+        reply_run(call, &run);
+        count++;
+    }
+    reply_group_end(&runs, count);
+}
+
+/* ---- INFO ---- */
+
+static void print_state(const struct cluster *c, struct buffer *out) {
+    unsigned suspected = 0, failed = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        const struct cluster_node *node = c->nodes[i];
+        if (cluster_node_has(node, CLUSTER_NODE_FAILED))
+            failed += node->slot_count;
+        else if (cluster_node_has(node, CLUSTER_NODE_SUSPECTED))
+            suspected += node->slot_count;
+    }
+    buffer_printf(out,
+                  "cluster_state:%s\r\n"
+                  "cluster_slots_assigned:%u\r\n"
+                  "cluster_slots_ok:%u\r\n"
+                  "cluster_slots_pfail:%u\r\n"
+                  "cluster_slots_fail:%u\r\n",
+                  c->ok ? "ok" : "fail", c->assigned, c->assigned - suspected - failed, suspected,
+                  failed);
+}
+
+/* No message is sent or received as long as there is no bus. */
+void cluster_report_info(struct call *call) {
+    const struct cluster *c = cluster_here();
+    struct buffer text;
+    buffer_init(&text, MEMORY_OTHER);
+    print_state(c, &text);
+    buffer_printf(&text,
+                  "cluster_known_nodes:%zu\r\n"
+                  "cluster_size:%zu\r\n"
+                  "cluster_current_epoch:%" PRIu64
+                  "\r\n"
+                  "cluster_my_epoch:%" PRIu64
+                  "\r\n"
+                  "cluster_stats_messages_sent:0\r\n"
+                  "cluster_stats_messages_received:0\r\n",
+                  c->count, cluster_size(c), c->current_epoch, cluster_node_epoch(c->self));
+    reply_verbatim(call->client, buffer_slice(&text), "txt");
+    buffer_free(&text);
+}
+
+/* ---- the server's INFO ---- */
+
+static void print_enabled(const struct metric_row *row, struct buffer *out) {
+    buffer_append_char(out, cluster_here() ? '1' : '0');
+}
+
+/* As 6.2 counts them: a link each way to every other known node, connected or not. */
+static void print_connections(const struct metric_row *row, struct buffer *out) {
+    const struct cluster *c = cluster_here();
+    buffer_printf(out, "%zu", c ? 2 * (c->count - 1) : 0);
+}
+
+static const struct metric_row metric_rows[] = {
+    METRIC_PRINT("Cluster", 10, "cluster_enabled", METRIC_GAUGE, print_enabled,
+                 "1 where this server is a node of a cluster, else 0."),
+    METRIC_PRINT("Clients", 20, "cluster_connections", METRIC_GAUGE, print_connections,
+                 "Two for each other node of the cluster that this one knows."),
+};
+
+void cluster_reports_register(void) {
+    metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
+}

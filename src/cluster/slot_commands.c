@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * CLUSTER ADDSLOTS, DELSLOTS, FLUSHSLOTS, SETSLOT; KEYSLOT, COUNTKEYSINSLOT, GETKEYSINSLOT.
+ *
+ * All of them change only what this node knows; other nodes are told by the bus, or by the same
+ * commands. A slot's keys are never deleted here: SETSLOT NODE and FLUSHSLOTS are refused while
+ * there are keys, and DELSLOTS leaves them, because redis-cli takes the slot from a wrong owner and
+ * gives it to the node of the keys by DELSLOTS and ADDSLOTS.
+ */
+#include "cluster/slot_commands.h"
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "cluster/answers.h"
+#include "cluster/epochs.h"
+#include "cluster/follow.h"
+#include "cluster/options.h"
+#include "cluster/service.h"
+#include "cluster/slots.h"
+#include "command/arguments.h"
+#include "command/call.h"
+#include "net/reply.h"
+#include "store/entry.h"
+#include "store/keyspace.h"
+
+static size_t keys_in_slot(unsigned slot) { return keyspace_slot_count(keyspace_at(0), slot); }
+
+static void answer_changed(struct call *call) {
+    cluster_changed(cluster_here());
+    reply_ok(call->client);
+}
+
+/* ---- keys ---- */
+
+void cluster_keyslot(struct call *call) { reply_integer(call->client, key_slot_of(call->argv[2])); }
+
+void cluster_count_keys_in_slot(struct call *call) {
+    int64_t slot;
+    if (!argument_int64(call, 2, &slot, NULL)) return;
+    if (slot < 0 || slot >= KEY_SLOTS)
+        reply_error(call->client, "Invalid slot");
+    else
+        reply_integer(call->client, (int64_t)keys_in_slot((unsigned)slot));
+}
+
+/* Entries are noted first and replied then, because looking for them may delete due keys, whose
+ * events must not stand within the reply. */
+struct key_list {
+    const struct entry **entries;
+    size_t count;
+};
+
+static void list_entry(struct entry *e, void *context) {
+    struct key_list *list = context;
+    list->entries[list->count++] = e;
+}
+
+void cluster_get_keys_in_slot(struct call *call) {
+    int64_t slot, wanted;
+    if (!argument_int64(call, 2, &slot, NULL) || !argument_int64(call, 3, &wanted, NULL)) return;
+    if (slot < 0 || slot >= KEY_SLOTS || wanted < 0) {
+        reply_error(call->client, "Invalid slot or number of keys");
+        return;
+    }
+    size_t there = keys_in_slot((unsigned)slot);
+    size_t most = (uint64_t)wanted < there ? (size_t)wanted : there;
+    struct key_list list = {.entries =
+                                memory_alloc((most + 1) * sizeof(*list.entries), MEMORY_OTHER)};
+    if (most) (void)keyspace_slot_each(keyspace_at(0), (unsigned)slot, most, list_entry, &list);
+    reply_array(call->client, (int64_t)list.count);
+    for (size_t i = 0; i < list.count; i++) reply_bulk(call->client, entry_key(list.entries[i]));
+    memory_free(list.entries, MEMORY_OTHER);
+}
+
+/* ---- ADDSLOTS, DELSLOTS, FLUSHSLOTS ---- */
+
+/* Parses the slots, each once, into a bitmap. All of them must be unassigned, for ADDSLOTS, or
+ * assigned. False after an error. */
+static bool parse_slots(const struct call *call, bool adds,
+                        unsigned char bitmap[CLUSTER_BITMAP_BYTES]) {
+    const struct cluster *c = cluster_here();
+    for (int i = 2; i < call->argc; i++) {
+        unsigned slot;
+        if (!cluster_argument_slot(call, i, &slot)) return false;
+        if (adds == (c->owners[slot] != NULL)) {
+            reply_error_format(call->client, "Slot %u is already %s", slot,
+                               adds ? "busy" : "unassigned");
+            return false;
+        }
+        if (cluster_bitmap_has(bitmap, slot)) {
+            reply_error_format(call->client, "Slot %u specified multiple times", slot);
+            return false;
+        }
+        bitmap[slot / 8] |= (unsigned char)(1u << slot % 8);
+    }
+    return true;
+}
+
+/* What is no longer this node's does not migrate from it; what is assigned is not imported. */
+static void assign_slots(struct call *call, bool adds) {
+    struct cluster *c = cluster_here();
+    unsigned char bitmap[CLUSTER_BITMAP_BYTES] = {0};
+    if (!parse_slots(call, adds, bitmap)) return;
+    for (unsigned slot = 0; slot < KEY_SLOTS; slot++) {
+        if (!cluster_bitmap_has(bitmap, slot)) continue;
+        cluster_slot_set_importing(c, slot, NULL);
+        if (!adds) cluster_slot_set_migrating(c, slot, NULL);
+        cluster_slot_assign(c, slot, adds ? c->self : NULL);
+    }
+    answer_changed(call);
+}
+
+void cluster_addslots(struct call *call) { assign_slots(call, true); }
+void cluster_delslots(struct call *call) { assign_slots(call, false); }
+
+void cluster_flushslots(struct call *call) {
+    struct cluster *c = cluster_here();
+    if (keyspace_count(keyspace_at(0))) {
+        reply_error(call->client, "DB must be empty to perform CLUSTER FLUSHSLOTS.");
+        return;
+    }
+    cluster_slots_release(c, c->self);
+    answer_changed(call);
+}
+
+/* ---- SETSLOT ---- */
+
+/* The node of argument 4, to or from which a slot moves. NULL after an error. */
+static struct cluster_node *other_side(const struct call *call, const char *unknown) {
+    struct cluster_node *node = cluster_argument_node(call, 4, unknown);
+    if (node && !cluster_node_is_primary(node)) {
+        reply_error(call->client, "Target node is not a master");
+        return NULL;
+    }
+    return node;
+}
+
+static void set_migrating(struct call *call, unsigned slot) {
+    struct cluster *c = cluster_here();
+    if (c->owners[slot] != c->self) {
+        reply_error_format(call->client, "I'm not the owner of hash slot %u", slot);
+        return;
+    }
+    struct cluster_node *to = other_side(call, "I don't know about node ");
+    if (!to) return;
+    cluster_slot_set_migrating(c, slot, to);
+    answer_changed(call);
+}
+
+static void set_importing(struct call *call, unsigned slot) {
+    struct cluster *c = cluster_here();
+    if (c->owners[slot] == c->self) {
+        reply_error_format(call->client, "I'm already the owner of hash slot %u", slot);
+        return;
+    }
+    struct cluster_node *from = other_side(call, "I don't know about node ");
+    if (!from) return;
+    cluster_slot_set_importing(c, slot, from);
+    answer_changed(call);
+}
+
+static void set_stable(struct call *call, unsigned slot) {
+    struct cluster *c = cluster_here();
+    cluster_slot_set_migrating(c, slot, NULL);
+    cluster_slot_set_importing(c, slot, NULL);
+    answer_changed(call);
+}
+
+/* A primary that has given its last slot away becomes a replica of the slot's new owner, so that it
+ * does not stay behind as a primary without a purpose. */
+static void follow_last_slot(struct cluster *c, struct cluster_node *owner) {
+    if (c->self->slot_count || keyspace_count(keyspace_at(0))) return;
+    if (!cluster_options()->replica_migration) return;
+    log_warning("Configuration change detected. Reconfiguring myself as a replica of %s",
+                owner->id.text);
+    cluster_slots_close(c);
+    cluster_set_replica(c, c->self, owner);
+    cluster_follow();
+}
+
+static void set_owner(struct call *call, unsigned slot) {
+    struct cluster *c = cluster_here();
+    struct cluster_node *owner = other_side(call, "Unknown node ");
+    if (!owner) return;
+    size_t keys = keys_in_slot(slot);
+    bool was_own = c->owners[slot] == c->self, is_own = owner == c->self;
+    if (was_own && !is_own && keys) {
+        reply_error_format(call->client,
+                           "Can't assign hashslot %u to a different node while I still hold keys "
+                           "for this hash slot.",
+                           slot);
+        return;
+    }
+    if (!keys) cluster_slot_set_migrating(c, slot, NULL);
+    bool imported = is_own && c->importing_from[slot];
+    if (imported) cluster_slot_set_importing(c, slot, NULL);
+    cluster_slot_assign(c, slot, owner);
+    if (was_own && !is_own) follow_last_slot(c, owner);
+    /* The claim on an imported slot is stronger than its former owner's by a new epoch. */
+    if (imported && cluster_epoch_bump(c))
+        cluster_reply_when_saved(call, "OK");
+    else
+        answer_changed(call);
+}
+
+void cluster_setslot(struct call *call) {
+    struct cluster *c = cluster_here();
+    unsigned slot;
+    if (!cluster_node_is_primary(c->self))
+        reply_error(call->client, "Please use SETSLOT only with masters.");
+    else if (!cluster_argument_slot(call, 2, &slot))
+        return;
+    else if (argument_is(call, 3, "migrating") && call->argc == 5)
+        set_migrating(call, slot);
+    else if (argument_is(call, 3, "importing") && call->argc == 5)
+        set_importing(call, slot);
+    else if (argument_is(call, 3, "stable") && call->argc == 4)
+        set_stable(call, slot);
+    else if (argument_is(call, 3, "node") && call->argc == 5)
+        set_owner(call, slot);
+    else
+        reply_error(call->client,
+                    "Invalid CLUSTER SETSLOT action or number of arguments. Try CLUSTER HELP");
+}

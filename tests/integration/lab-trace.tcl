@@ -261,7 +261,8 @@ start_server {tags {ours}} {
         assert_match "$file: 14 requests of one key in 1 in *s; *\n" $text
         assert_no_match "*missing*" $text
         r flushall
-        set out [output_of [tool $lab replay $file -p [srv port] --preload --pace 4]]
+        # One connection, so that the reads come behind the writes that they followed.
+        set out [output_of [tool $lab replay $file -p [srv port] -c 1 --preload --pace 4]]
         assert_match "$file: 14 requests of one key in 1, *" $out
         assert_match "*preloaded   2 keys*" $out
         assert_match "*answered    13 requests in *latency*p99*from the due time*" $out

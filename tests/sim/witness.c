@@ -61,8 +61,8 @@ static struct sentinel {
     uint64_t epoch_of_former_lives, epoch_of_this_life; /* the highest of configurations */
     unsigned life;
     bool may_fall;
-    uint64_t config_epoch;  /* of its last hello message */
-    uint64_t renewed_links; /* how many links there had been when its machine was new */
+    uint64_t config_epoch; /* of its last hello message */
+    int64_t renewed_nsec;  /* when its machine was new; 0 = it is the first */
     struct vote {
         int id;             /* plus one */
         int64_t known_nsec; /* it was given before then; 0 = the vote is a guess */
@@ -135,7 +135,7 @@ void witness_note_renewed(int sentinel) {
     s->forced_epoch = s->config_epoch = 0;
     s->forced_until_nsec = 0;
     s->is_ordered = false;
-    s->renewed_links = network->links_made;
+    s->renewed_nsec = world->now_nsec;
 }
 
 static int server_at(const char *ip, int port) {
@@ -308,9 +308,9 @@ static struct vote *note_vote(int node, int machine, int id, uint64_t epoch) {
     return v;
 }
 
-static int machine_of(int node, uint64_t link_number) {
-    return link_number < sentinels[node].renewed_links;
-}
+/* Which machine has sent the bytes that are looked at: 0 = the present one, 1 = the one before it.
+ * A link does not tell, because one that was called before may be accepted by the new machine. */
+static int machine_of(int node) { return network_seen_sent_nsec() <= sentinels[node].renewed_nsec; }
 
 /* The epoch of the last vote is told also where its candidate is not known any more. */
 static void compare_vote(int node, int machine, uint64_t epoch) {
@@ -465,7 +465,7 @@ static void end_item(struct reader *r, struct talk *t, int link, int end) {
     if (end == 1)
         take_request(t, l->ends[0].node, l->ends[1].node);
     else if (l->ends[1].node >= servers)
-        take_reply(t, l->ends[1].node, machine_of(l->ends[1].node, l->number), l->ends[0].node);
+        take_reply(t, l->ends[1].node, machine_of(l->ends[1].node), l->ends[0].node);
     r->count = r->wanted = 0;
 }
 

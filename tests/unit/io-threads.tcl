@@ -531,7 +531,13 @@ start_server {overrides {io-threads 4 io-threads-do-reads yes save {}} tags {io-
         proc io_cpu_nsec {paths} {
             tcl::mathop::+ {*}[lmap path $paths {lindex [read_whole $path] 0}]
         }
-        set cpu_before [io_cpu_nsec $paths]
+        # A thread that was told to rest may not have had its turn yet on a busy machine.
+        set cpu_before -1
+        wait_for_condition 100 100 {
+            $cpu_before == [set cpu_before [io_cpu_nsec $paths]]
+        } else {
+            fail "an I/O thread does not come to rest"
+        }
         for {set i 0} {$i < 200} {incr i} {
             foreach client $clients {
                 $client echo $i

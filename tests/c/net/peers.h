@@ -183,10 +183,14 @@ static inline size_t peer_receive(struct peer *p, size_t most) {
     return taken;
 }
 
+/* At most so much of a masked text is written in one try. */
+#define PEER_MASKED_MAX ((size_t)1 << 20)
 /* Writes what the socket takes, without a turn. */
 static inline size_t peer_try_send(struct peer *p, const char *bytes, size_t length) {
     char *wire = NULL;
     if (p->masked) {
+        /* To mask all of a long text in each try would take time by the square of its length. */
+        if (length > PEER_MASKED_MAX) length = PEER_MASKED_MAX;
         wire = memory_alloc(length + 1, MEMORY_OTHER);
         for (size_t i = 0; i < length; i++) wire[i] = masked_byte(bytes[i], p->sent + i);
     }

@@ -56,6 +56,11 @@ bool cluster_call_is_plain(const struct call *call) {
     return !(call->client->flags & CLIENT_CARRIED);
 }
 
+void cluster_reply_changed(struct call *call) {
+    cluster_changed(cluster_here());
+    reply_ok(call->client);
+}
+
 /* ---- answers that wait for the disk ---- */
 
 struct awaited_status {
@@ -74,7 +79,7 @@ static const struct blocked_kind saved_kind = {
 
 static void end_wait(void *ticket) { blocked_end_from_thread(ticket); }
 
-static void write_at_once(struct call *call, const char *text) {
+void cluster_reply_saved_now(struct call *call, const char *text) {
     if (cluster_file_write())
         reply_status(call->client, text);
     else
@@ -86,7 +91,7 @@ void cluster_reply_when_saved(struct call *call, const char *text) {
     cluster_changed(cluster_here());
     uint64_t version = cluster_file_later();
     if (!flush_can_wait(call)) {
-        write_at_once(call, text);
+        cluster_reply_saved_now(call, text);
         return;
     }
     struct awaited_status *state = memory_alloc(sizeof(*state), MEMORY_CLIENTS);

@@ -22,6 +22,10 @@ void cluster_reply_no_bus(const struct call *call);
 /* Whether the call's client uses no TLS, and is shown ports without TLS. */
 bool cluster_call_is_plain(const struct call *call);
 
+/* Replies OK to a change, which the end of the turn has written to nodes.conf. */
+void cluster_reply_changed(struct call *call);
+/* Writes nodes.conf within this call, and replies the status `text`, or the disk's error. */
+void cluster_reply_saved_now(struct call *call, const char *text);
 /* Replies the status `text`, of which the first CLUSTER_STATUS_CHARS count, once all that has
  * changed until now is on disk: for what promises a new epoch. A client that cannot wait (in EXEC,
  * in a script) is answered after a write within this call, with an error where the disk refuses. */

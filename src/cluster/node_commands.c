@@ -8,7 +8,6 @@
 #include "cluster/node_commands.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +18,6 @@
 #include "cluster/answers.h"
 #include "cluster/epochs.h"
 #include "cluster/follow.h"
-#include "cluster/nodes_file.h"
 #include "cluster/service.h"
 #include "cluster/slots.h"
 #include "command/arguments.h"
@@ -30,22 +28,11 @@
 #include "net/reply.h"
 #include "store/keyspace.h"
 
-static void answer_done(struct call *call) {
-    cluster_changed(cluster_here());
-    reply_ok(call->client);
-}
-
 void cluster_myid(struct call *call) {
     reply_bulk(call->client, (struct slice){cluster_here()->self->id.text, CLUSTER_ID_CHARS});
 }
 
-void cluster_saveconfig(struct call *call) {
-    if (cluster_file_write())
-        reply_ok(call->client);
-    else
-        reply_error_format(call->client, "error saving the cluster node config: %s",
-                           strerror(errno));
-}
+void cluster_saveconfig(struct call *call) { cluster_reply_saved_now(call, "OK"); }
 
 /* ---- nodes ---- */
 
@@ -100,7 +87,7 @@ void cluster_forget(struct call *call) {
         reply_error(call->client, "Can't forget my master!");
     } else {
         cluster_drop(c, node);
-        answer_done(call);
+        cluster_reply_changed(call);
     }
 }
 
@@ -131,7 +118,7 @@ void cluster_replicate(struct call *call) {
     } else {
         cluster_slots_close(c);
         cluster_set_replica(c, c->self, node);
-        answer_done(call);
+        cluster_reply_changed(call);
         cluster_follow();
     }
 }
@@ -217,7 +204,7 @@ void cluster_reset(struct call *call) {
     cluster_slots_release(c, c->self);
     forget_others(c);
     if (hard) forget_identity(c);
-    answer_done(call);
+    cluster_reply_changed(call);
 }
 
 /* ---- epochs ---- */

@@ -4,7 +4,6 @@
 #include "cluster/options.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "cluster/nodes.h"
 #include "option/missing.h"
@@ -31,16 +30,11 @@ static bool apply_change(const struct option_row *row, char *reason, size_t reas
 /* The address stands in lines of nodes.conf and in redirections, between other characters. */
 static bool check_address(const struct option_row *row, struct slice value, char *reason,
                           size_t reason_size) {
-    bool good = value.length <= CLUSTER_HOST_CHARS;
-    for (size_t i = 0; good && i < value.length; i++) {
-        unsigned char byte = (unsigned char)value.bytes[i];
-        good = byte > ' ' && byte < 0x7f && !strchr("@,\"'\\", byte);
-    }
-    if (!good)
-        snprintf(reason, reason_size,
-                 "argument must be an address or a name of at most %d characters, without blanks",
-                 CLUSTER_HOST_CHARS);
-    return good;
+    if (value.length == 0 || cluster_host_is_valid(value)) return true;
+    snprintf(reason, reason_size,
+             "argument must be an address or a name of at most %d characters, without blanks",
+             CLUSTER_HOST_CHARS);
+    return false;
 }
 
 #define SWITCH(n, al, var, dflt, pl, h)                                                \

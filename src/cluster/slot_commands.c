@@ -24,11 +24,6 @@
 
 static size_t keys_in_slot(unsigned slot) { return keyspace_slot_count(keyspace_at(0), slot); }
 
-static void answer_changed(struct call *call) {
-    cluster_changed(cluster_here());
-    reply_ok(call->client);
-}
-
 /* ---- keys ---- */
 
 void cluster_keyslot(struct call *call) { reply_integer(call->client, key_slot_of(call->argv[2])); }
@@ -106,7 +101,7 @@ static void assign_slots(struct call *call, bool adds) {
         if (!adds) cluster_slot_set_migrating(c, slot, NULL);
         cluster_slot_assign(c, slot, adds ? c->self : NULL);
     }
-    answer_changed(call);
+    cluster_reply_changed(call);
 }
 
 void cluster_addslots(struct call *call) { assign_slots(call, true); }
@@ -119,7 +114,7 @@ void cluster_flushslots(struct call *call) {
         return;
     }
     cluster_slots_release(c, c->self);
-    answer_changed(call);
+    cluster_reply_changed(call);
 }
 
 /* ---- SETSLOT ---- */
@@ -143,7 +138,7 @@ static void set_migrating(struct call *call, unsigned slot) {
     struct cluster_node *to = other_side(call, "I don't know about node ");
     if (!to) return;
     cluster_slot_set_migrating(c, slot, to);
-    answer_changed(call);
+    cluster_reply_changed(call);
 }
 
 static void set_importing(struct call *call, unsigned slot) {
@@ -155,14 +150,14 @@ static void set_importing(struct call *call, unsigned slot) {
     struct cluster_node *from = other_side(call, "I don't know about node ");
     if (!from) return;
     cluster_slot_set_importing(c, slot, from);
-    answer_changed(call);
+    cluster_reply_changed(call);
 }
 
 static void set_stable(struct call *call, unsigned slot) {
     struct cluster *c = cluster_here();
     cluster_slot_set_migrating(c, slot, NULL);
     cluster_slot_set_importing(c, slot, NULL);
-    answer_changed(call);
+    cluster_reply_changed(call);
 }
 
 /* A primary that has given its last slot away becomes a replica of the slot's new owner, so that it
@@ -199,7 +194,7 @@ static void set_owner(struct call *call, unsigned slot) {
     if (imported && cluster_epoch_bump(c))
         cluster_reply_when_saved(call, "OK");
     else
-        answer_changed(call);
+        cluster_reply_changed(call);
 }
 
 void cluster_setslot(struct call *call) {

@@ -13,7 +13,7 @@
  *     node itself, and may be a replica in turn: a walk from primary to primary needs a bound.
  *     `replicas` of a node are the nodes whose `primary` it is.
  *  4. A node's `slot_count` is the number of slots that it owns. `assigned` and `open_marks` are
- * the numbers of slots with an owner and of marks.
+ *     the numbers of slots with an owner and of marks.
  *  5. Every node that an owner, a mark or a report names is one of the cluster's nodes.
  */
 #ifndef EVENKEEL_CLUSTER_VIEW_H

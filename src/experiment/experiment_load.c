@@ -3,7 +3,7 @@
  *
  * Invariants
  *  1. A request belongs to the block in which it is due, whenever it is sent or answered. So a
- * stall counts in the block that it began in, and the answers that it holds up are waited for.
+ *     stall counts in the block that it began in, and the answers that it holds up are waited for.
  *  2. Each thread of the load has a tally with a lock, which the tool's thread takes a few times a
  *     second.
  *  3. The source of a server that is not chosen goes on: its batches are left out.

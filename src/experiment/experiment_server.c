@@ -4,7 +4,7 @@
  * Invariants
  *  1. At most one reading is under way, so that requests do not pile up at a server that stalls.
  *  2. A block's rates are the growth between its first and its last reading; its gauges are the
- * mean of all readings in it; its latencies are those of all PINGs that were answered in it.
+ *     mean of all readings in it; its latencies are those of all PINGs that were answered in it.
  */
 #include "experiment/experiment_server.h"
 

@@ -11,7 +11,7 @@
  *     A connection is read at most once a turn, also if its socket was ready in the same turn,
  *     because owners gather what they read in a turn, and each client's input must be one piece.
  *  3. After a read that failed with EAGAIN nothing is pending, whatever the transport holds,
- * because half a record must not keep the loop awake.
+ *     because half a record must not keep the loop awake.
  *  4. A write waits for input only until the next read, because that read may have taken the input.
  *     (A read that waits for room in the socket needs no such rule, because the room stays.)
  *  5. The memory that a transport holds for a connection is moved from the transport's class to the

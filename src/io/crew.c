@@ -9,7 +9,7 @@
  * Invariants, under the lock:
  *  1. taken <= begun <= given <= taken + places.
  *  2. `working` of the jobs [taken, begun) are not done; each has a thread, which waits for no
- * other.
+ *     other.
  *  3. The giver waits only if no job is left to begin, so there is no deadlock.
  */
 #include "io/crew.h"

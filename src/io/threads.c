@@ -6,7 +6,7 @@
  *     `working` more jobs are running, each in a thread.
  *  2. `asleep` threads wait for `given_more`. A job that is given wakes one of them.
  *  3. The giver waits for one job (`awaited`) or until no job is left (`resting`). It is woken
- * once, when that has come true, and not for each job that ends before.
+ *     once, when that has come true, and not for each job that ends before.
  */
 #include "io/threads.h"
 

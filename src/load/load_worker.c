@@ -3,7 +3,7 @@
  *
  * Invariants
  *  1. A slot is in its part's idle list exactly while it is open and greeted, has nothing under
- * way, and its part is of an open loop that does not pick in turn.
+ *     way, and its part is of an open loop that does not pick in turn.
  *  2. Batches wait in a part's line only while the part has no idle slot.
  *  3. `flights` is the number of batches that all connections of the thread have under way.
  *  4. `away` is the number of slots with is_away. Such a slot is closed or connecting.

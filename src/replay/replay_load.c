@@ -4,7 +4,7 @@
  * Invariants
  *  1. All of this is used by one thread of load/ at a time; the calling thread only waits.
  *  2. A batch has a ticket from when it is made until its last answer. The ticket has a line for
- * each of the batch's requests.
+ *     each of the batch's requests.
  *  3. Keys that `seen` lacks were not named by the trace so far.
  *  4. `under_way` is the sum of the bytes of all tickets that are not free, and never above the
  *     settings' memory. A request that would pass it is left out and counted, because a trace of

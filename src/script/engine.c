@@ -36,7 +36,7 @@
  *
  * Invariants
  *  1. `used` counts what Lua holds, without the spare blocks, whose memory is also of
- * engine_memory.
+ *     engine_memory.
  *  2. Lua holds more than the limit only by engine_hold, by engine_lift_limit, or because the limit
  *     was lowered.
  *  3. Outside engine_enter the collector rests, and `gate` is not above the limit.

@@ -5,7 +5,7 @@
  *  1. A rewritten file has, in this order: the settings that stand before the primaries, of each
  *     primary its properties in the order of their table, the settings that stand behind.
  *  2. A word in a file that has blanks, quotes or bytes that cannot be printed is quoted, so that
- * no value can become a line of its own.
+ *     no value can become a line of its own.
  */
 #include "sentinel/directives.h"
 

@@ -28,11 +28,11 @@
  *  1. set_state alone changes the state, and notes since when it is.
  *  2. IN_FAILOVER is set in all states but NONE; `promoted` is set from SEND_PROMOTION on.
  *  3. Each move but REST and SWITCH makes itself impossible when it is done, so a tick ends after
- * at most a dozen moves and five for each replica.
+ *     at most a dozen moves and five for each replica.
  *  4. A time that is exactly at its limit is within it.
  *  5. Votes count by the failover's epoch, whatever the current epoch is by now.
  *  6. A promotion's configuration epoch is above the one before it, except that it is never above
- * SENTINEL_EPOCH_MAX, which only an attacker's epoch can come near to.
+ *     SENTINEL_EPOCH_MAX, which only an attacker's epoch can come near to.
  *  7. While the promoted replica is down nothing ends, because clients would be sent to it.
  */
 #include "sentinel/failover.h"

@@ -17,7 +17,7 @@
  *     (`hidden`). A hidden slot has keys, and there are `hidden_count` of them.
  *  2. sums[group] is the sum of the group's counts, `count` that of all sums.
  *  3. `bytes` is the sum of table_bytes_seen of all tables, with the blocks that hold their
- * structs.
+ *     structs.
  *  4. A table that loses its last key is cleared, unless it has more than CLEAR_BUCKETS buckets:
  *     then it owes shrinking first, so that no removal frees much.
  *

@@ -7,8 +7,8 @@
  *  2. Every end of the process except SIGKILL passes through terminal_close: the ordinary end, the
  *     panic hook, the crash handler.
  *  3. Signal handlers only set flags and wake the loop. A second SIGINT or SIGTERM is the
- * exception: its handler restores the terminal and ends the process, because a write that blocks on
- * a frozen terminal keeps the loop from running.
+ *     exception: its handler restores the terminal and ends the process, because a write that
+ *     blocks on a frozen terminal keeps the loop from running.
  *
  * Descriptors stay blocking, because standard input and output are usually one open file that the
  * shell shares: O_NONBLOCK would reach the shell.

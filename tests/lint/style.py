@@ -7,8 +7,10 @@ usage: style.py style|functions|paths|house
 style      files of at most 1,500 lines, lines of at most 100 columns, no tabs in C, the SPDX line,
            no notes of work to do, no typedef'd struct, no blank in a file's name; the guard of a
            header of src/; no comment or text of a row in src/ that begins "The same", because
-           each is read alone; a state of Lua is made, entered from outside and kept beyond a call
-           by src/script/engine.c alone, which the check first tries on lines that are made up
+           each is read alone; a numbered item of a comment goes on under its text, which the
+           formatter does not see to; a state of Lua is made, entered from outside and kept beyond
+           a call by src/script/engine.c alone, which the check first tries on lines that are made
+           up
 functions  C functions of at most 70 lines, unless a comment in or right above them has the words
            "longer than a screen:" and the reason; no function-local statics but constants
 paths      every path that ARCHITECTURE.md, CONTRIBUTING.md, README.md and the folders' README.md
@@ -47,6 +49,7 @@ LUA_OUTSIDE = re.compile(r'\b(luaL?_newstate|lua_open|lua_close|lua_cpcall|lua_a
                          r'^\w[^()]*\blua_State\s*\*\s*(const\s+)?\w+\s*(=[^;]*|\[[^;]*)?;')
 # The beginning of a comment or of a text that wants to be read with the one above it.
 LEANS = re.compile(r'(?:/\*+\s*|")The same\b')
+NUMBERED = re.compile(r' \* +\d+\. ')
 LOCAL_STATIC = re.compile(r'(?<![\w])(static|_Thread_local|__thread)\b')
 # Constant itself: "static const char names[]", "static const char *const names[]".
 CONSTANT = re.compile(r'static const (?:[^=;*]*\*\s*const\b)?[^=;*]*[=;]')
@@ -99,6 +102,22 @@ def try_door():
         assert not is_past_door('src/script/script.c', line), line
 
 
+def is_cut_item(line, following):
+    """True for a numbered item of a comment whose next line stands under its number: a line that
+    the formatter has cut. A line that begins a sentence of its own would have had room for more."""
+    if not NUMBERED.match(line) or not re.match(r' \* \S', following):
+        return False
+    return len(line) + len(following.split()[1]) >= LINE_COLUMNS
+
+
+def try_cut_items():
+    item = ' *  2. ' + 'word ' * 18 + 'ends'
+    assert is_cut_item(item, ' * here.')
+    assert not is_cut_item(item, ' *     here.')
+    assert not is_cut_item(item, ' */')
+    assert not is_cut_item(' *  2. It ends.', ' * Another sentence.')
+
+
 def guard_of(path):
     """src/base/string.h -> EVENKEEL_BASE_STRING_H"""
     return 'EVENKEEL_' + re.sub(r'[^A-Z0-9]', '_', path[len('src/'):].upper())
@@ -106,6 +125,7 @@ def guard_of(path):
 
 def check_style(faults):
     try_door()
+    try_cut_items()
     for path in files():
         if any(blank in path for blank in ' \t\n'):
             faults.append(f'{path!r}: a blank in the name')
@@ -133,6 +153,8 @@ def check_style(faults):
                 if is_past_door(path, line):
                     faults.append(f'{path}:{number}: a state of Lua outside a protected call; '
                                   f'engine_enter ({LUA_DOOR}) gives one')
+                if number < len(lines) and is_cut_item(line, lines[number]):
+                    faults.append(f'{path}:{number}: the item goes on under its number')
                 if '\t' in line:
                     faults.append(f'{path}:{number}: a tab')
                 if re.match(r'\s*typedef\s+(struct|union|enum)\b', line):

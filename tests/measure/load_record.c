@@ -16,7 +16,7 @@
  *
  * Invariants:
  *  1. A batch's requests stand in a struct batch, which the sink frees with the last of its
- * answers.
+ *     answers.
  *  2. Every request of the run has one record: answered, lost with its connection, or unanswered
  *     when the time to drain is over (its latency is then what it had waited so far).
  *  3. The load has one thread, and only it changes what stands here while the load runs.

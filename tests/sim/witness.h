@@ -23,6 +23,7 @@
  *     one, for two candidates;
  *  3. an epoch that a Sentinel takes without a promotion, where an exempt epoch gave two addresses;
  *  4. an epoch that a Sentinel has asked for votes in, where another one has promoted the server.
+ *
  * A Sentinel whose disk refused its record may go back to an older configuration when it starts
  * anew, and one on a new machine does.
  */

@@ -192,8 +192,8 @@ static void test_versions(void **state) {
     cluster_file_step(); /* begins the write: what changes now is the next version's */
     assert_int_equal(cluster_file_later(), before + 1);
     c->current_epoch = 8;
-    step_until_saved(
-        before); /* the step that ends one write makes its calls, and begins the next */
+    /* The step that ends the write makes its calls, and begins the next write. */
+    step_until_saved(before);
     assert_string_equal(order, "ead");
     assert_true(epoch_on_disk() >= 7);
     assert_true(is_locked("nodes.conf"));

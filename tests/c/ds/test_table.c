@@ -352,7 +352,8 @@ static void test_model(void **state) {
     print_message("model: %zu splits, %zu merges, %zu of %d phases without resizing\n",
                   stats.splits, stats.merges, avoided, MODEL_STEPS / MODEL_PHASE_STEPS);
     assert_int_equal(stats.elements, m.count);
-    assert_true(stats.splits > 1000 && stats.merges > 1000);
+    /* What was drawn has tried both; 60 seeds drew 1,899 and more, one in some hundreds 933. */
+    assert_true(stats.splits > 100 && stats.merges > 100);
     assert_true(largest_bytes <= TABLE_CHUNK_BYTES);
     table_free(m.table);
     elements_free(m.twins[0]);

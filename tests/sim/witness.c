@@ -147,6 +147,10 @@ static int server_at(const char *ip, int port) {
     return NOBODY;
 }
 
+/* Which machine has sent the bytes that are looked at: 0 = the present one, 1 = the one before it.
+ * A link does not tell, because one that was called before may be accepted by the new machine. */
+static int machine_of(int node) { return network_seen_sent_nsec() <= sentinels[node].renewed_nsec; }
+
 /* ---- Hello messages ---- */
 
 struct hello {
@@ -189,7 +193,8 @@ static void begin_life(int node, struct sentinel *s) {
 static void compare_lives(int node, struct sentinel *s, bool is_of_this_life, uint64_t epoch) {
     if (s->life != world->nodes[node].starts) begin_life(node, s);
     if (!is_of_this_life) {
-        if (epoch > s->epoch_of_former_lives) s->epoch_of_former_lives = epoch;
+        bool binds = machine_of(node) == 0 && epoch > s->epoch_of_former_lives;
+        if (binds) s->epoch_of_former_lives = epoch;
         return;
     }
     if (s->may_fall) {
@@ -307,10 +312,6 @@ static struct vote *note_vote(int node, int machine, int id, uint64_t epoch) {
     if (other->id && other->id != v->id) epochs[epoch].is_exempt = true;
     return v;
 }
-
-/* Which machine has sent the bytes that are looked at: 0 = the present one, 1 = the one before it.
- * A link does not tell, because one that was called before may be accepted by the new machine. */
-static int machine_of(int node) { return network_seen_sent_nsec() <= sentinels[node].renewed_nsec; }
 
 /* The epoch of the last vote is told also where its candidate is not known any more. */
 static void compare_vote(int node, int machine, uint64_t epoch) {
@@ -434,10 +435,11 @@ static void take_request(struct talk *t, int from, int to) {
     const struct reader *r = &t->readers[1];
     const char *first = word(r, 1);
     if (strcasecmp(first, "PUBLISH") == 0) {
-        take_hello(from, &t->heard, t->is_of_this_life, word(r, 3));
+        take_hello(from, &t->heard, t->is_of_this_life && machine_of(from) == 0, word(r, 3));
     } else if (strcasecmp(first, "SENTINEL") == 0 &&
                strcasecmp(word(r, 2), "is-master-down-by-addr") == 0) {
-        take_ask(from, strtoull(word(r, 5), NULL, 10), word(r, 6));
+        /* What a lost machine has asked late says nothing of the one that has its place. */
+        if (machine_of(from) == 0) take_ask(from, strtoull(word(r, 5), NULL, 10), word(r, 6));
     } else if (strcasecmp(first, "SLAVEOF") == 0) {
         if (strcasecmp(word(r, 2), "NO") == 0) {
             take_promotion(from, to);

@@ -547,6 +547,7 @@ static void page_free(struct table *t, struct page *page) {
 static void page_grow(struct table *t) {
     size_t chunks = (size_t)1 << t->page_shift;
     struct page *old = t->root[0], *page = page_alloc(t, t->page_shift + 1U);
+    ASSERT(old != NULL);
     memcpy(page->chunks, old->chunks, chunks * sizeof(*old->chunks));
     memcpy(page->chunks + 2 * chunks, old->chunks + chunks, chunks * sizeof(uint32_t));
     page_free(t, old);

@@ -146,7 +146,7 @@ static void run_watcher(int fd, const struct tool_connection *server, bool resp3
             own_link.open = peer_client_ask(own_link.client, &ping, &SLICE("PING"), 1);
         }
         if (!own_link.open && poll(&tool, 1, RETRY_MSEC) == 0)
-            open = open_watching_link(server, resp3);
+            (void)open_watching_link(server, resp3);
     } while (serve_message(fd, server, resp3));
     outlive_tool(server, resp3);
 }

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "cluster/nodes_file.h"
 #include "cluster/service.h"
 #include "command/arguments.h"
 #include "command/call.h"
@@ -16,6 +15,7 @@
 #include "exec/flush.h"
 #include "net/client.h"
 #include "net/reply.h"
+#include "topology/nodes_file.h"
 
 void cluster_reply_naming(const struct call *call, const char *before, int index) {
     struct slice word = call->argv[index];

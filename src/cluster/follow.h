@@ -6,7 +6,7 @@
  */
 #ifndef EVENKEEL_CLUSTER_FOLLOW_H
 #define EVENKEEL_CLUSTER_FOLLOW_H
-#include "cluster/nodes.h"
+#include "topology/nodes.h"
 
 struct role_manager;
 

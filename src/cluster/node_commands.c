@@ -16,10 +16,8 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "cluster/answers.h"
-#include "cluster/epochs.h"
 #include "cluster/follow.h"
 #include "cluster/service.h"
-#include "cluster/slots.h"
 #include "command/arguments.h"
 #include "command/call.h"
 #include "exec/edit.h"
@@ -27,6 +25,8 @@
 #include "exec/flush.h"
 #include "net/reply.h"
 #include "store/keyspace.h"
+#include "topology/epochs.h"
+#include "topology/slots.h"
 
 void cluster_myid(struct call *call) {
     reply_bulk(call->client, (struct slice){cluster_here()->self->id.text, CLUSTER_ID_CHARS});

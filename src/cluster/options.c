@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-#include "cluster/nodes.h"
 #include "option/missing.h"
+#include "topology/nodes.h"
 
 static struct cluster_options values;
 /* The engine's variables of strings, which `values` shows as constants. */

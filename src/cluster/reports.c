@@ -6,13 +6,13 @@
 #include <inttypes.h>
 
 #include "cluster/answers.h"
-#include "cluster/node_text.h"
-#include "cluster/nodes.h"
 #include "cluster/service.h"
-#include "cluster/slots.h"
 #include "command/call.h"
 #include "metric/row.h"
 #include "net/reply.h"
+#include "topology/node_text.h"
+#include "topology/nodes.h"
+#include "topology/slots.h"
 
 /* ---- NODES, REPLICAS ---- */
 

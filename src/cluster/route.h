@@ -8,7 +8,7 @@
 #define EVENKEEL_CLUSTER_ROUTE_H
 #include <stdbool.h>
 
-#include "cluster/nodes.h"
+#include "topology/nodes.h"
 
 enum cluster_route {
     CLUSTER_SERVE,

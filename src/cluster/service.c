@@ -19,16 +19,16 @@
 #include "base/log.h"
 #include "cluster/follow.h"
 #include "cluster/gate.h"
-#include "cluster/nodes_file.h"
 #include "cluster/options.h"
 #include "cluster/redirect.h"
-#include "cluster/slots.h"
-#include "cluster/state.h"
 #include "io/loop.h"
 #include "net/listen.h"
 #include "replication/link.h"
 #include "replication/migrate.h"
 #include "store/keyspace.h"
+#include "topology/nodes_file.h"
+#include "topology/slots.h"
+#include "topology/state.h"
 
 /* The bus's port must be one, too. */
 #define CLIENT_PORT_MAX (UINT16_MAX - CLUSTER_BUS_PORT_OFFSET)

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "base/attributes.h"
-#include "cluster/nodes.h"
+#include "topology/nodes.h"
 
 struct loop;
 

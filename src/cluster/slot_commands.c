@@ -11,16 +11,16 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "cluster/answers.h"
-#include "cluster/epochs.h"
 #include "cluster/follow.h"
 #include "cluster/options.h"
 #include "cluster/service.h"
-#include "cluster/slots.h"
 #include "command/arguments.h"
 #include "command/call.h"
 #include "net/reply.h"
 #include "store/entry.h"
 #include "store/keyspace.h"
+#include "topology/epochs.h"
+#include "topology/slots.h"
 
 static size_t keys_in_slot(unsigned slot) { return keyspace_slot_count(keyspace_at(0), slot); }
 

@@ -58,7 +58,6 @@
 #include "cluster/commands.h"
 #include "cluster/follow.h"
 #include "cluster/gate.h"
-#include "cluster/nodes_file.h"
 #include "cluster/options.h"
 #include "cluster/redirect.h"
 #include "cluster/reports.h"
@@ -180,6 +179,7 @@
 #include "store/recency.h"
 #include "store/saving.h"
 #include "store/slot_drop.h"
+#include "topology/nodes_file.h"
 #include "value/types.h"
 
 void wiring_register_process(void) {

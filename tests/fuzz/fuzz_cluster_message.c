@@ -2,15 +2,15 @@
  * Fuzzes the messages of the cluster's bus: a message that is taken lies within its bytes, keeps
  * message.h's promises, and is printed to a message of the same length that is taken again.
  *
- * Covers: src/cluster/message.c
+ * Covers: src/bus/message.c
  */
 #include <stdint.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/panic.h"
-#include "cluster/message.h"
-#include "cluster/nodes.h"
+#include "bus/message.h"
+#include "topology/nodes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

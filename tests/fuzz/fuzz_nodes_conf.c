@@ -2,7 +2,7 @@
  * Fuzzes the reader of nodes.conf: what it takes keeps the invariants of a cluster and is printed
  * to a text that is read again to the same text; what it refuses has a reason.
  *
- * Covers: src/cluster/node_text.c src/cluster/nodes.c src/cluster/slots.c
+ * Covers: src/topology/node_text.c src/topology/nodes.c src/topology/slots.c
  */
 #include <stdint.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/panic.h"
-#include "cluster/node_text.h"
-#include "cluster/nodes.h"
+#include "topology/node_text.h"
+#include "topology/nodes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

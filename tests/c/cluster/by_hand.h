@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "cluster/nodes.h"
+#include "topology/nodes.h"
 
 static struct cluster_node me, primary, other;
 static struct cluster *here;

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Owners and marks of slots. slots.h has the idea.
+ */
+#include "topology/slots.h"
+
+#include <string.h>
+
+#include "base/panic.h"
+
+void cluster_slot_assign(struct cluster *c, unsigned slot, struct cluster_node *owner) {
+    ASSERT(slot < KEY_SLOTS);
+    struct cluster_node *former = c->owners[slot];
+    if (former == owner) return;
+    if (former) {
+        former->slot_count--;
+        c->assigned--;
+    }
+    if (owner) {
+        owner->slot_count++;
+        c->assigned++;
+    }
+    c->owners[slot] = owner;
+    cluster_changed(c);
+}
+
+void cluster_slots_release(struct cluster *c, const struct cluster_node *owner) {
+    for (unsigned slot = 0; slot < KEY_SLOTS && owner->slot_count; slot++)
+        if (c->owners[slot] == owner) cluster_slot_assign(c, slot, NULL);
+}
+
+static void mark_set(struct cluster *c, struct cluster_node **mark, struct cluster_node *node) {
+    if (*mark == node) return;
+    c->open_marks -= *mark != NULL;
+    c->open_marks += node != NULL;
+    *mark = node;
+    cluster_changed(c);
+}
+
+void cluster_slot_set_migrating(struct cluster *c, unsigned slot, struct cluster_node *to) {
+    ASSERT(slot < KEY_SLOTS);
+    mark_set(c, &c->migrating_to[slot], to);
+}
+
+void cluster_slot_set_importing(struct cluster *c, unsigned slot, struct cluster_node *from) {
+    ASSERT(slot < KEY_SLOTS);
+    mark_set(c, &c->importing_from[slot], from);
+}
+
+void cluster_slots_close(struct cluster *c) {
+    for (unsigned slot = 0; slot < KEY_SLOTS && c->open_marks; slot++) {
+        mark_set(c, &c->migrating_to[slot], NULL);
+        mark_set(c, &c->importing_from[slot], NULL);
+    }
+}
+
+bool cluster_run_next(const struct cluster *c, unsigned from, struct cluster_run *run) {
+    if (from >= KEY_SLOTS) return false;
+    *run = (struct cluster_run){.first = from, .last = from, .owner = c->owners[from]};
+    while (run->last + 1 < KEY_SLOTS && c->owners[run->last + 1] == run->owner) run->last++;
+    return true;
+}
+
+void cluster_slots_bitmap(const struct cluster *c, const struct cluster_node *owner,
+                          unsigned char bitmap[CLUSTER_BITMAP_BYTES]) {
+    memset(bitmap, 0, CLUSTER_BITMAP_BYTES);
+    for (unsigned slot = 0; slot < KEY_SLOTS; slot++)
+        if (c->owners[slot] == owner) bitmap[slot / 8] |= (unsigned char)(1U << (slot % 8));
+}

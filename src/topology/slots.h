@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Who owns which slot, and which slots are open: being moved to, or from, another node.
+ *
+ * These functions change what this node knows, and nothing else: neither the file nor the keys.
+ */
+#ifndef EVENKEEL_TOPOLOGY_SLOTS_H
+#define EVENKEEL_TOPOLOGY_SLOTS_H
+#include <stdbool.h>
+
+#include "base/attributes.h"
+#include "base/key_slot.h"
+#include "topology/view.h"
+
+#define CLUSTER_BITMAP_BYTES (KEY_SLOTS / 8)
+
+/* Makes `owner` the owner of the slot, instead of any other; NULL: nobody owns it. O(1). */
+void cluster_slot_assign(struct cluster *c, unsigned slot, struct cluster_node *owner);
+/* Takes all slots of the node away. O(slots). */
+void cluster_slots_release(struct cluster *c, const struct cluster_node *owner);
+
+/* Marks the slot as migrating to, or being imported from, the node; NULL takes the mark away. The
+ * two marks are independent, as in 6.2. O(1). */
+void cluster_slot_set_migrating(struct cluster *c, unsigned slot, struct cluster_node *to);
+void cluster_slot_set_importing(struct cluster *c, unsigned slot, struct cluster_node *from);
+/* Takes all marks away. O(slots) where there is any. */
+void cluster_slots_close(struct cluster *c);
+
+/* A run of slots that one node owns. */
+struct cluster_run {
+    unsigned first, last;
+    struct cluster_node *owner; /* NULL: nobody */
+};
+/* The run that begins at `from`: the next call passes `last + 1`. False at KEY_SLOTS. */
+MUST_USE bool cluster_run_next(const struct cluster *c, unsigned from, struct cluster_run *run);
+
+/* The bitmap of a node's slots as the bus and 6.2 have it: slot n is bit n % 8, from the low end,
+ * of byte n / 8. */
+FOR_TESTS void cluster_slots_bitmap(const struct cluster *c, const struct cluster_node *owner,
+                                    unsigned char bitmap[CLUSTER_BITMAP_BYTES]);
+static inline bool cluster_bitmap_has(const unsigned char *bitmap, unsigned slot) {
+    return bitmap[slot / 8] >> (slot % 8) & 1;
+}
+#endif

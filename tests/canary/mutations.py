@@ -196,7 +196,7 @@ mutate('expiry-off-by-one', 'store/keyspace.c',
        'entry_has_deadline(e) && entry_deadline(e) < clock_', 'a key lives a millisecond too long',
        'unit store/test_keyspace')
 mutate('lookup-expires-nothing', 'store/keyspace.c',
-       '        expire_now(ks, e, key->hash);\n        return NULL;\n', '        return e;\n',
+       '    expire_now(key->keyspace, e, key->hash);\n    return NULL;\n', '    return e;\n',
        'a lookup finds a key that is due', 'unit store/test_keyspace')
 mutate('expired-not-counted', 'store/keyspace.c',
        '    if (begin_nsec) latency_note("expire-del", (clock_monotonic_nsec() - '

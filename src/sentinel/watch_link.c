@@ -433,16 +433,21 @@ void watch_link_ask_info(struct instance *i, int64_t now) {
     if (ask_words(i, ASKED_INFO, &word, 1)) i->info_sent = now;
 }
 
+/* A new connection may lead to a server that was restarted, or that was told what to be by someone
+ * who closed its clients' connections: what is known of it is from before. */
+static bool is_info_due(const struct instance *i, int64_t now) {
+    bool is_fresh = i->last_info > i->link->commands_since &&
+                    now - i->last_info <= sentinel_judge_info_period(i);
+    return !is_fresh && (!i->info_sent || now - i->info_sent > INFO_SHORT_PERIOD_MSEC);
+}
+
 void watch_link_ask_periodic(struct instance *i, int64_t now) {
     const struct link_signs *s = i->signs;
     int64_t ping_period = i->primary->down_after_msec < SENTINEL_PING_PERIOD_MSEC
                               ? i->primary->down_after_msec
                               : SENTINEL_PING_PERIOD_MSEC;
     if (!has_room(i)) return;
-    if (i->kind != INSTANCE_SENTINEL &&
-        (!i->last_info || now - i->last_info > sentinel_judge_info_period(i)) &&
-        (!i->info_sent || now - i->info_sent > INFO_SHORT_PERIOD_MSEC))
-        watch_link_ask_info(i, now);
+    if (i->kind != INSTANCE_SENTINEL && is_info_due(i, now)) watch_link_ask_info(i, now);
     if (now - s->last_answer > ping_period && now - s->last_ping_sent > ping_period / 2)
         (void)send_ping(i, now);
     if (now - i->last_hello_sent > SENTINEL_HELLO_PERIOD_MSEC) send_hello(i, now);

@@ -56,7 +56,8 @@ void watch_link_forget_signs(struct instance *i, int64_t now);
 void watch_link_connect(struct instance *i, int64_t now);
 /* Closes connections that look dead: for 15 s at least a connection is left alone. */
 void watch_link_drop_silent(struct instance *i, int64_t now);
-/* Sends PING, INFO and the hello message as far as they are due. */
+/* Sends PING, INFO and the hello message as far as they are due. INFO is due on a new connection,
+ * too. */
 void watch_link_ask_periodic(struct instance *i, int64_t now);
 /* Sends INFO to a primary or a replica now; the next one is due a period later. */
 void watch_link_ask_info(struct instance *i, int64_t now);

@@ -260,6 +260,32 @@ static void test_a_lost_connection_is_made_again_once_a_second(void **state) {
     assert_int_equal(end_count, 3); /* the other connection is kept */
 }
 
+/* A server that was promoted has closed our connection, and may be what nobody wants it to be: its
+ * INFO does not wait for the period. */
+static void test_info_is_due_on_a_new_connection(void **state) {
+    struct primary *p = connect_primary();
+    clock_advance_usec(2 * SECOND_USEC);
+    p->instance.last_info = p->instance.info_sent = now();
+    reply(0, "+OK\r\n+PONG\r\n");
+    await_answers(&p->instance);
+    clock_advance_usec(2 * SECOND_USEC);
+    forget_said();
+    watch_link_ask_periodic(&p->instance, now());
+    await_said(0, "PING\r\n");
+    assert_null(strstr(said[0], "INFO"));
+    watch_link_close(&p->instance);
+    watch_link_connect(&p->instance, now());
+    await_said(2, "PING\r\n");
+    watch_link_ask_periodic(&p->instance, now());
+    await_said(2, "INFO\r\n");
+    clock_advance_usec(2 * SECOND_USEC);
+    p->instance.last_info = now();
+    forget_said();
+    watch_link_ask_periodic(&p->instance, now());
+    await_said(2, "PING\r\n");
+    assert_null(strstr(said[2], "INFO"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_connection_begins, begin, end),
@@ -273,6 +299,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_requests_have_a_bound, begin, end),
         cmocka_unit_test_setup_teardown(test_a_lost_connection_is_made_again_once_a_second, begin,
                                         end),
+        cmocka_unit_test_setup_teardown(test_info_is_due_on_a_new_connection, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,6 +22,7 @@
 #define ASKS_MAX 256
 #define IDS_MAX 64
 #define NOBODY (-1)
+#define FIRST_PRIMARY 0 /* the server that starts as the primary */
 /* So long a forced failover may take until all know its configuration. */
 #define FORCED_NSEC (60 * NSEC_PER_SEC)
 /* So much later than the next one an answer may be sent that came before it. */
@@ -217,10 +218,12 @@ static bool has_passed_exempt(uint64_t before, uint64_t epoch) {
     return false;
 }
 
-/* A Sentinel that asked for votes in the epoch finds its replica promoted by another Sentinel,
- * while its own SLAVEOF NO ONE waits in a connection. */
-static bool is_promoted_by_another(uint64_t epoch, int address) {
-    if (!promoted_nsec[address] || is_demoted[address]) return false;
+/* A Sentinel that asked for votes in the epoch finds its replica a primary that another Sentinel has
+ * promoted, or that was never told to be anything else, while its own SLAVEOF NO ONE waits in a
+ * connection or is lost with one. */
+static bool is_found_primary(uint64_t epoch, int address) {
+    bool is_primary = promoted_nsec[address] || address == FIRST_PRIMARY;
+    if (!is_primary || is_demoted[address]) return false;
     for (int node = servers; node < nodes; node++) {
         const struct sentinel *s = &sentinels[node];
         for (unsigned i = 0; i < s->asks_count && i < ASKS_MAX; i++)
@@ -235,7 +238,7 @@ static void begin_epoch(int node, uint64_t before, uint64_t epoch, int address) 
     if (epoch == 0 || e->is_exempt) return;
     if (e->promoted == 0 && has_passed_exempt(before, epoch))
         e->is_exempt = true;
-    else if (e->promoted == 0 && is_promoted_by_another(epoch, address))
+    else if (e->promoted == 0 && is_found_primary(epoch, address))
         e->promoted = address + 1;
     else if (e->promoted == 0)
         find("Sentinel %d names server %d in configuration epoch %llu, which no failover has taken",

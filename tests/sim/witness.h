@@ -22,7 +22,8 @@
  *  2. an epoch in which a Sentinel voted both before and after its machine was replaced by a new
  *     one, for two candidates;
  *  3. an epoch that a Sentinel takes without a promotion, where an exempt epoch gave two addresses;
- *  4. an epoch that a Sentinel has asked for votes in, where another one has promoted the server.
+ *  4. an epoch that a Sentinel has asked for votes in, where another one has promoted the server,
+ *     or where the server is the first primary, which nobody has told to follow yet.
  *
  * A Sentinel whose disk refused its record may go back to an older configuration when it starts
  * anew, and one on a new machine does.

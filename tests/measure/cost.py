@@ -95,6 +95,10 @@ TRACED = ', traced'
 TRACED_OPTIONS = ['--trace-sample', '100', '--trace-buffer-size', '64kb']
 for name in ('GET', 'SET', 'MGET of 10'):
     REQUESTS[name + TRACED] = REQUESTS[name]
+# By a node of a cluster that owns all slots; the other figure of the same name is standalone.
+IN_CLUSTER = ', in a cluster'
+for name in ('GET', 'SET'):
+    REQUESTS[name + IN_CLUSTER] = REQUESTS[name]
 # (name, requests sent at once, clients)
 CASES = ([(name, 1, 1) for name in ('PING', 'GET', 'SET', 'SET EX', 'INCR',
                                        'SET' + LOGGED)]
@@ -168,9 +172,12 @@ def count_once(binary, case):
     """Instructions a command, of a server of the case's own."""
     options = ['--hz', 1] + (LOGGED_OPTIONS if LOGGED in case[0] else [])
     options += TRACED_OPTIONS if TRACED in case[0] else []
+    options += servers.CLUSTER if IN_CLUSTER in case[0] else []
     preloaded = servers.build_preloaded(os.path.join(servers.HERE, 'fixed_random.c'))
     prefix = ['env', f'LD_PRELOAD={preloaded}', *callgrind.PREFIX]
     with Server('ours', binary, options, prefix=prefix, patience=120) as server:
+        if IN_CLUSTER in case[0]:
+            server.own_all_slots(PATIENCE_S)
         return Driver(server).count(case)
 
 

@@ -26,6 +26,10 @@ CORES = sorted(os.sched_getaffinity(0))
 SERVER_CORE, LOAD_CORE = CORES[0], CORES[1 % len(CORES)]
 SPARE_CORES = CORES[2:] or [LOAD_CORE]
 OPEN_FILES = 24000
+BUS_PORT_OFFSET = 10000
+# Options of a node of a cluster. It serves keys once it owns slots: Server.own_all_slots.
+CLUSTER = ('--cluster-enabled', 'yes')
+CLUSTER_SLOTS = 16384
 PR_SET_PDEATHSIG = 1
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -90,9 +94,13 @@ def scratch_folder():
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(('127.0.0.1', 0))
-        return s.getsockname()[1]
+    """Not above 55535: a node of a cluster has another port, 10,000 above its clients'."""
+    while True:
+        with socket.socket() as s:
+            s.bind(('127.0.0.1', 0))
+            port = s.getsockname()[1]
+        if port <= 65535 - BUS_PORT_OFFSET:
+            return port
 
 
 def encode(words):
@@ -190,6 +198,16 @@ class Server:
     def last_words(self, lines=12):
         with open(self.log, errors='replace') as log:
             return ''.join(log.readlines()[-lines:])
+
+    def own_all_slots(self, patience=30):
+        """Makes a new node of a cluster its only one, and waits until it serves all keys, which a
+        primary does two seconds after its start."""
+        self.wire.command('CLUSTER', 'ADDSLOTS', *range(CLUSTER_SLOTS))
+        end = time.monotonic() + patience
+        while 'cluster_state:ok' not in self.wire.command('CLUSTER', 'INFO'):
+            if time.monotonic() > end:
+                raise MeasureError(f'{self.name} owns all slots and does not serve them')
+            time.sleep(0.05)
 
     def pin(self, core):
         for task in os.listdir(f'/proc/{self.pid}/task'):

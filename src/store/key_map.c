@@ -161,6 +161,14 @@ void key_map_hide_slot(const struct key_map *map, unsigned slot) {
     s->hidden_count++;
 }
 
+void key_map_show_slot(const struct key_map *map, unsigned slot) {
+    struct slot_tables *s = map->slots;
+    if (!key_map_is_hidden(map, slot)) return;
+    s->hidden[slot / 64] &= ~(UINT64_C(1) << slot % 64);
+    s->hidden_count--;
+    slot_note_keys(s, slot, table_count(slot_table(s, slot)));
+}
+
 bool key_map_is_hidden(const struct key_map *map, unsigned slot) {
     ASSERT(slot < KEY_SLOTS);
     return map->slots && slot_is_hidden(map->slots, slot);

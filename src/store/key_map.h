@@ -107,6 +107,8 @@ bool key_walk_is_ahead(const struct key_walk *walk, uint64_t hash);
 size_t key_map_slot_count(const struct key_map *map, unsigned slot);
 /* Hides a slot until its last key is removed, if it has any. O(1). */
 void key_map_hide_slot(const struct key_map *map, unsigned slot);
+/* Shows the keys of a slot that is hidden; does nothing if it is not. O(1). */
+void key_map_show_slot(const struct key_map *map, unsigned slot);
 bool key_map_is_hidden(const struct key_map *map, unsigned slot);
 /* A slot that is hidden; KEY_SLOTS where there is none. O(KEY_SLOTS / 64) where there is one. */
 unsigned key_map_hidden_slot(const struct key_map *map);

@@ -66,6 +66,13 @@ void slot_drop(unsigned slot) {
     in_use = true;
 }
 
+void slot_drop_cancel(void) {
+    const struct key_map *map = keyspace_map(keyspace_at(0));
+    if (!in_use) return;
+    for (unsigned slot; (slot = key_map_hidden_slot(map)) != KEY_SLOTS;)
+        key_map_show_slot(map, slot);
+}
+
 bool slot_is_dropping(unsigned slot) {
     return key_map_is_hidden(keyspace_map(keyspace_at(0)), slot);
 }

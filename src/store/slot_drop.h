@@ -29,6 +29,10 @@ FOR_TESTS void slot_drop(unsigned slot);
 bool slot_drop_step(void);
 /* How long a turn of the loop removes keys: as long as it frees large values. */
 #define SLOT_DROP_SLICE_USEC 500
+/* Shows the keys that are not removed yet, in all slots that are dropped; nothing more is removed.
+ * To be called when this node becomes a replica: its primary decides about keys from now on, and
+ * what its stream brings into a slot must not be dropped later. O(slots that are dropped). */
+FOR_TESTS void slot_drop_cancel(void);
 /* Whether the slot still has keys that are to be removed. O(1). */
 FOR_TESTS bool slot_is_dropping(unsigned slot);
 #endif

@@ -173,6 +173,32 @@ static void test_drop_rests(void **state) {
     assert_int_equal(keyspace_slot_count(ks, slot), 50);
 }
 
+/* What is left when this node becomes a replica stays, with what comes into the slot then. */
+static void test_drop_cancelled(void **state) {
+    slot_drop_cancel();
+    unsigned slot = fill(5000, ENTRY_NO_DEADLINE), second = slot_of_number(OTHER);
+    slot_drop(slot);
+    slot_drop(second);
+    clock_use_system();
+    assert_true(slot_drop_step());
+    clock_set_msec(START_MSEC);
+    size_t left = 5001 - heard;
+    assert_int_equal(keyspace_count(ks), 0);
+    slot_drop_cancel();
+    assert_false(slot_is_dropping(slot) || slot_is_dropping(second));
+    assert_int_equal(keyspace_count(ks), left);
+    assert_int_equal(keyspace_slot_count(ks, slot) + keyspace_slot_count(ks, second), left);
+    assert_int_equal(count_scanned(), left);
+    keyspace_check(ks);
+    key_store(ks, 0, SLICE("new"), ENTRY_NO_DEADLINE);
+    assert_false(slot_drop_step());
+    assert_int_equal(heard, 5001 - left);
+    slot_drop(slot);
+    while (slot_drop_step()) continue;
+    assert_int_equal(keyspace_slot_count(ks, slot), 0);
+    keyspace_check(ks);
+}
+
 /* Contents that are set aside and come back go on being dropped; what is loaded meanwhile stays. */
 static void test_drop_set_aside(void **state) {
     unsigned slot = fill(100, ENTRY_NO_DEADLINE);
@@ -233,6 +259,7 @@ int main(void) {
         TEST(test_drop),
         TEST(test_drop_in_slices),
         TEST(test_drop_rests),
+        TEST(test_drop_cancelled),
         TEST(test_drop_set_aside),
         TEST(test_drop_during_a_save),
     };

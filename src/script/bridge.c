@@ -161,14 +161,17 @@ static bool bridge_take_arguments(lua_State *L, int argc, struct slice *argv,
     return true;
 }
 
+/* Notes what the flags of a command change for the rest of the script. */
+static void note_flags(unsigned command_flags) {
+    if (command_flags & COMMAND_WRITE) script.wrote = true;
+    script_gates_note(command_flags, !script.by_effects);
+}
+
 /* Notes what the command that has run changes for the rest of the script. */
 static void note_command(const struct call *call) {
     const struct command *command = call->command;
-    if (command->flags & COMMAND_WRITE) {
-        script.wrote = true;
-        if (script.by_effects) effects_frame();
-    }
-    script_gates_note(command->flags, !script.by_effects);
+    if (command->flags & COMMAND_WRITE && script.by_effects) effects_frame();
+    note_flags(command->flags);
     if (command->propagation == COMMAND_PROPAGATES_ALWAYS) script.forced = EFFECT_BOTH;
     if (command->propagation == COMMAND_PROPAGATES_TO_REPLICAS) script.forced |= EFFECT_STREAM;
     if (command->flags & COMMAND_READONLY) tracking_after_script_read(script.eval);
@@ -192,6 +195,9 @@ static bool run_command(lua_State *L, int argc, const struct slice *argv, bool r
     if (shown) debugger_show_reply(&script.convert.capture, verdict == GATE_OPEN);
     bool failed = true;
     if (verdict != GATE_OPEN) {
+        /* The cluster refuses no call of a script that is run again. So a random call that it has
+         * refused here may run elsewhere, and no command may write behind it. */
+        if (script_gates_was_cluster(buffer_slice(&refusal))) note_flags(call.command->flags);
         /* A refusal with a code of its own keeps its CRLF, because a script may compare the text.
          */
         if (refusal.bytes[0] == '-') buffer_append_c_string(&refusal, "\r\n");

@@ -46,6 +46,13 @@ void script_gates_note(unsigned command_flags, bool run_again) {
     if (command_flags & COMMAND_RANDOM && run_again) gate_set(&script_gate_chance, true);
 }
 
+bool script_gates_was_cluster(struct slice refusal) {
+    const struct gate_code *code = &script_gate_code;
+    return slice_equal(refusal, slice_of(code->elsewhere)) ||
+           slice_equal(refusal, slice_of(code->down)) ||
+           slice_equal(refusal, slice_of(code->down_for_writes));
+}
+
 static bool not_for_scripts(const struct call *call) {
     return call->command->flags & COMMAND_NOSCRIPT;
 }

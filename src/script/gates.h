@@ -4,6 +4,7 @@
  */
 #ifndef EVENKEEL_SCRIPT_GATES_H
 #define EVENKEEL_SCRIPT_GATES_H
+#include "base/string.h"
 #include "exec/gates.h"
 
 /* The texts by which calls of scripts are refused. */
@@ -19,4 +20,7 @@ void script_gates_end(void);
  * replicated (`run_again`), no command may write after one whose result depends on chance or time.
  */
 void script_gates_note(unsigned command_flags, bool run_again);
+/* Whether this refusal of a script's call is the cluster's: it serves the keys elsewhere, or is
+ * down. 6.2 asks this last, and counts such a call as one that has run. */
+bool script_gates_was_cluster(struct slice refusal);
 #endif

@@ -243,6 +243,26 @@ static void test_scripts(void **state) {
     peer_close(&p);
 }
 
+/* A call of a script that the cluster refuses counts as a call: a script that is run again
+ * elsewhere is not refused it there. */
+static void test_refused_calls_of_scripts_count(void **state) {
+    struct peer p = peer_connect();
+    option_set_text("lua-replicate-commands", "no");
+    whole_say(&p, "eval \"redis.pcall('srandmember','b') return redis.pcall('set','a','1')\" 0",
+              "-@user_script: 1: Write commands not allowed after non deterministic commands. Call "
+              "redis.replicate_commands() at the start of your script in order to switch to single "
+              "commands replication mode.\r\n");
+    whole_say(&p,
+              "eval \"redis.pcall('set','b','1') return redis.replicate_commands() and 1 or 0\" 0",
+              ":0\r\n");
+    whole_say(&p, "eval \"redis.pcall('get','b') return redis.replicate_commands() and 1 or 0\" 0",
+              ":1\r\n");
+    option_set_text("lua-replicate-commands", "yes");
+    whole_say(&p, "eval \"redis.pcall('srandmember','b') return redis.pcall('set','a','1')\" 0",
+              OK);
+    peer_close(&p);
+}
+
 static int open_all(void **state) {
     by_hand_reset();
     keyspace_partition(true);
@@ -259,10 +279,15 @@ static int open_all(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_gate, whole_nothing_left)
     const struct CMUnitTest tests[] = {
-        TEST(test_requests),          TEST(test_order),
-        TEST(test_transactions),      TEST(test_open_slots),
-        TEST(test_due_key_is_absent), TEST(test_asking),
-        TEST(test_readonly),          TEST(test_scripts),
+        TEST(test_requests),
+        TEST(test_order),
+        TEST(test_transactions),
+        TEST(test_open_slots),
+        TEST(test_due_key_is_absent),
+        TEST(test_asking),
+        TEST(test_readonly),
+        TEST(test_scripts),
+        TEST(test_refused_calls_of_scripts_count),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, open_all, NULL);

@@ -13,8 +13,8 @@
  *
  * Invariants
  *  1. Nearly all calls name one key, whose slot this node owns, closed, in a cluster that is ok:
- *     these cost a few comparisons (gate_clears). The slot comes from the hash that prefetching has
- *     computed.
+ *     these are not asked about (gate_set_clear_slots). The slot comes from the hash that
+ *     prefetching has computed.
  *  2. No key is looked up unless its slot is open. A lookup changes nothing and counts nothing.
  *  3. A key that is due is absent.
  */
@@ -40,13 +40,8 @@ static const bool *reads_when_down;
 void cluster_gate_open(const struct cluster *c, const bool *when_down) {
     here = c;
     reads_when_down = when_down;
+    gate_set_clear_slots(&cluster_gate, c->settled, &c->ok);
     gate_set(&cluster_gate, true);
-}
-
-static bool gate_clears(const struct call *call) {
-    if (!call->command->has_one_key || !call->hashed || !here->ok) return false;
-    unsigned slot = key_hash_slot(call->key_hash);
-    return here->owners[slot] == here->self && !cluster_slot_is_open(here, slot);
 }
 
 /* ---- the keys ---- */
@@ -148,5 +143,5 @@ static enum gate_verdict route_call(const struct call *call) {
     return GATE_REFUSED;
 }
 
-struct gate cluster_gate = {
-    .origins = GATE_FROM(CALL_NETWORK) | GATE_FROM_CODE, .clears = gate_clears, .stop = route_call};
+struct gate cluster_gate = {.origins = GATE_FROM(CALL_NETWORK) | GATE_FROM_CODE,
+                            .stop = route_call};

@@ -24,13 +24,14 @@
 /* One for each bit of gates_now.on. */
 #define GATES_MAX 32
 
-struct gates_now gates_now;
+static const bool never;
+struct gates_now gates_now = {.clear_when = &never};
 static struct gate *gates[GATES_MAX];            /* in the order in which they are asked */
 static const struct gate *of_clients[GATES_MAX]; /* the gates that a client's flags switch on */
 static int of_clients_count;
-static const struct gate *quick; /* the gate with `clears`; NULL = there is none */
-static const struct gate *queue; /* the gate of clients in a transaction; NULL = there is none */
-static unsigned forbid_eviction; /* bits of the gates that forbid eviction */
+static const struct gate *by_slot; /* the gate of gate_set_clear_slots; NULL = there is none */
+static const struct gate *queue;   /* the gate of clients in a transaction; NULL = there is none */
+static unsigned forbid_eviction;   /* bits of the gates that forbid eviction */
 static struct {
     const struct gate_code *code; /* NULL = calls of the origin are checked as requests are */
     struct gate *const *order;
@@ -44,10 +45,7 @@ static void gates_add(struct gate *gate, int place) {
     gate->bit = 1u << place;
     if (gate->on) gates_now.on |= gate->bit;
     if (gate->forbids_eviction) forbid_eviction |= gate->bit;
-    if (gate->clears) {
-        ASSERT(!quick);
-        quick = gate;
-    }
+    if (gate == by_slot) gates_now.by_slot = gate->bit;
     gate->client_flags = client_flags_of_net(gate->net_flags);
     if (gate->of) gate->client_flags |= client_flags_of(gate->of, gate->of_flags);
     if (!gate->client_flags) return;
@@ -77,6 +75,14 @@ void gate_set(struct gate *gate, bool on) {
 }
 
 bool gate_is_set(const struct gate *gate) { return gate->on; }
+
+void gate_set_clear_slots(struct gate *gate, const uint64_t *slots, const bool *when) {
+    ASSERT(!by_slot || by_slot == gate);
+    by_slot = gate;
+    gates_now.by_slot = gate->bit;
+    gates_now.clear_slots = slots;
+    gates_now.clear_when = when;
+}
 
 bool gates_forbid_eviction(void) { return gates_now.on & forbid_eviction; }
 
@@ -199,14 +205,12 @@ static __attribute__((noinline)) enum gate_verdict ask_all(const struct call *ca
     return GATE_OPEN;
 }
 
-/* Usually one gate at most is on: in a transaction the queue's, in a cluster the quick one. Asking
- * it alone gives the same verdict at less cost. */
+/* In a transaction usually the queue's gate alone is on. Asking it alone gives the same verdict at
+ * less cost. */
 enum gate_verdict gates_ask(const struct call *call) {
     const struct command *command = call->command;
     uint64_t of_client = client_has_any(call->client, gates_now.client_flags);
-    unsigned on = gates_now.on;
     if (!command || !command_arity_fits(command, call->argc)) return ask_all(call);
-    if (on && quick && on == quick->bit && !of_client && quick->clears(call)) return GATE_OPEN;
-    if (!on && queue && of_client == queue->client_flags) return gate_ask(queue, call);
+    if (!gates_now.on && queue && of_client == queue->client_flags) return gate_ask(queue, call);
     return ask_all(call);
 }

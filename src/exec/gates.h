@@ -15,8 +15,10 @@
 #ifndef EVENKEEL_EXEC_GATES_H
 #define EVENKEEL_EXEC_GATES_H
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "command/call.h"
+#include "command/command.h"
 #include "exec/client_flags.h"
 #include "net/client.h"
 
@@ -40,12 +42,7 @@ struct gate {
     unsigned net_flags;
     const struct client_state *of;
     unsigned of_flags;
-    bool forbids_eviction; /* while it is on, no key is evicted */
-    /* Returns true if the gate certainly lets the call pass, and is asked instead of all else where
-     * only this gate is on; false: `stops` and `stop` decide. The call's command is known and its
-     * arguments are enough; its origin may be any. For one gate that is always on and must cost
-     * little; NULL: none of this. */
-    bool (*clears)(const struct call *call);
+    bool forbids_eviction;                  /* while it is on, no key is evicted */
     bool (*stops)(const struct call *call); /* NULL: the gate stops every call */
     /* The reply to a stopped call, in the form that reply_error takes. NULL: `stop` refuses or
      * holds the call; if that is NULL, too, the call is refused without a reply. */
@@ -61,6 +58,12 @@ struct gate {
  * gates_set_order. */
 void gate_set(struct gate *gate, bool on);
 bool gate_is_set(const struct gate *gate);
+/* Says which calls the gate certainly lets pass, of whatever origin: while `*when` is true, calls
+ * whose only key is in a slot with a bit in `slots`, KEY_SLOTS bits, the lowest first. They are not
+ * asked about where only this gate is on. For one gate that is always on and must cost little. In a
+ * partitioned keyspace only. Both pointers are borrowed for good; the owner changes at will what
+ * they point to. May be called before gates_set_order. */
+void gate_set_clear_slots(struct gate *gate, const uint64_t *slots, const bool *when);
 /* Whether any gate is on that forbids eviction. */
 bool gates_forbid_eviction(void);
 
@@ -112,10 +115,13 @@ enum gate_verdict gates_ask(const struct call *call);
 
 /* ---- for gates_clear ---- */
 
-/* The two numbers that gates_clear tests, side by side, so that one address leads to both. */
+/* What gates_clear and gates_clear_by_slot test, side by side, so that one address leads to all. */
 struct gates_now {
     unsigned on;           /* the bits of the gates that gate_set has switched on */
+    unsigned by_slot;      /* the bit of the gate of gate_set_clear_slots; 0 = there is none */
     uint64_t client_flags; /* all flags of a client that switch some gate on (client_flags_of) */
+    const uint64_t *clear_slots; /* gate_set_clear_slots */
+    const bool *clear_when;      /* never NULL */
 };
 extern struct gates_now gates_now;
 
@@ -123,5 +129,16 @@ extern struct gates_now gates_now;
  * arguments. */
 static inline bool gates_clear(const struct client *c) {
     return !(gates_now.on | client_has_any(c, gates_now.client_flags));
+}
+
+/* Returns true if no gate can stop this call, which has a known command and enough arguments,
+ * because of the slot of its only key. Inlined, because a node of a cluster asks it of each call.
+ */
+static inline bool gates_clear_by_slot(const struct call *call) {
+    if (gates_now.on != gates_now.by_slot || !*gates_now.clear_when) return false;
+    if (client_has_any(call->client, gates_now.client_flags)) return false;
+    if (!call->hashed || !call->command->has_one_key) return false;
+    unsigned slot = key_hash_slot(call->key_hash);
+    return gates_now.clear_slots[slot / 64] >> slot % 64 & 1;
 }
 #endif

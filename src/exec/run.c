@@ -177,9 +177,9 @@ static inline __attribute__((always_inline)) enum gate_verdict pass_and_run(stru
     const struct command *command = call->command;
     int64_t start = last_end_nsec;
     attribution_command_begin(start);
-    if (__builtin_expect(
-            !gates_clear(call->client) || !command || !command_arity_fits(command, call->argc),
-            0)) {
+    bool fits = command && command_arity_fits(command, call->argc);
+    if (__builtin_expect(!fits || !gates_clear(call->client), 0) &&
+        !(fits && gates_clear_by_slot(call))) {
         enum gate_verdict verdict = gates_ask(call);
         if (verdict == GATE_QUEUED) last_end_nsec = clock_monotonic_nsec();
         if (verdict != GATE_OPEN) return verdict;

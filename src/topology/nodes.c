@@ -277,6 +277,8 @@ void cluster_check(const struct cluster *c) {
         assigned += c->owners[slot] != NULL;
         marks += c->migrating_to[slot] != NULL;
         marks += c->importing_from[slot] != NULL;
+        ASSERT((c->settled[slot / 64] >> slot % 64 & 1) ==
+               (c->owners[slot] == c->self && !c->migrating_to[slot] && !c->importing_from[slot]));
         ASSERT(!c->migrating_to[slot] || node_is_known(c, c->migrating_to[slot]));
         ASSERT(!c->importing_from[slot] || node_is_known(c, c->importing_from[slot]));
     }

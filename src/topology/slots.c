@@ -7,6 +7,13 @@
 
 #include "base/panic.h"
 
+static void note_settled(struct cluster *c, unsigned slot) {
+    bool is_settled =
+        c->owners[slot] == c->self && !c->migrating_to[slot] && !c->importing_from[slot];
+    uint64_t bit = UINT64_C(1) << slot % 64, *word = &c->settled[slot / 64];
+    *word = is_settled ? *word | bit : *word & ~bit;
+}
+
 void cluster_slot_assign(struct cluster *c, unsigned slot, struct cluster_node *owner) {
     ASSERT(slot < KEY_SLOTS);
     struct cluster_node *former = c->owners[slot];
@@ -20,6 +27,7 @@ void cluster_slot_assign(struct cluster *c, unsigned slot, struct cluster_node *
         c->assigned++;
     }
     c->owners[slot] = owner;
+    note_settled(c, slot);
     cluster_changed(c);
 }
 
@@ -28,28 +36,30 @@ void cluster_slots_release(struct cluster *c, const struct cluster_node *owner) 
         if (c->owners[slot] == owner) cluster_slot_assign(c, slot, NULL);
 }
 
-static void mark_set(struct cluster *c, struct cluster_node **mark, struct cluster_node *node) {
-    if (*mark == node) return;
-    c->open_marks -= *mark != NULL;
+static void mark_set(struct cluster *c, struct cluster_node **marks, unsigned slot,
+                     struct cluster_node *node) {
+    if (marks[slot] == node) return;
+    c->open_marks -= marks[slot] != NULL;
     c->open_marks += node != NULL;
-    *mark = node;
+    marks[slot] = node;
+    note_settled(c, slot);
     cluster_changed(c);
 }
 
 void cluster_slot_set_migrating(struct cluster *c, unsigned slot, struct cluster_node *to) {
     ASSERT(slot < KEY_SLOTS);
-    mark_set(c, &c->migrating_to[slot], to);
+    mark_set(c, c->migrating_to, slot, to);
 }
 
 void cluster_slot_set_importing(struct cluster *c, unsigned slot, struct cluster_node *from) {
     ASSERT(slot < KEY_SLOTS);
-    mark_set(c, &c->importing_from[slot], from);
+    mark_set(c, c->importing_from, slot, from);
 }
 
 void cluster_slots_close(struct cluster *c) {
     for (unsigned slot = 0; slot < KEY_SLOTS && c->open_marks; slot++) {
-        mark_set(c, &c->migrating_to[slot], NULL);
-        mark_set(c, &c->importing_from[slot], NULL);
+        mark_set(c, c->migrating_to, slot, NULL);
+        mark_set(c, c->importing_from, slot, NULL);
     }
 }
 

@@ -13,7 +13,8 @@
  *     node itself, and may be a replica in turn: a walk from primary to primary needs a bound.
  *     `replicas` of a node are the nodes whose `primary` it is.
  *  4. A node's `slot_count` is the number of slots that it owns. `assigned` and `open_marks` are
- *     the numbers of slots with an owner and of marks.
+ *     the numbers of slots with an owner and of marks. `settled` has the bits of the slots that
+ *     `self` owns and that have no mark.
  *  5. Every node that an owner, a mark or a report names is one of the cluster's nodes.
  */
 #ifndef EVENKEEL_TOPOLOGY_VIEW_H
@@ -101,6 +102,9 @@ struct cluster {
     /* By slot; NULL = none. Only topology/slots.h changes them. */
     struct cluster_node *owners[KEY_SLOTS];
     struct cluster_node *migrating_to[KEY_SLOTS], *importing_from[KEY_SLOTS];
+    /* A bit for each slot, the lowest first: this node owns it, and nothing of it moves. In a few
+     * lines of the processor's cache, because each request looks at it. */
+    uint64_t settled[KEY_SLOTS / 64];
     unsigned assigned;   /* slots that have an owner */
     unsigned open_marks; /* marks, migrating and importing, of all slots */
     /* Counts what texts of the cluster show, and what its file keeps: whoever has made a text of a

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "topology/nodes.h"
+#include "topology/slots.h"
 
 static struct cluster_node me, primary, other;
 static struct cluster *here;
@@ -37,14 +38,14 @@ static inline void by_hand_become_replica(void) {
 }
 
 static inline void by_hand_own(unsigned slot, struct cluster_node *owner) {
-    here->owners[slot] = owner;
-    here->changes++;
+    cluster_slot_assign(here, slot, owner);
 }
 
 static inline void by_hand_mark(struct cluster_node **marks, unsigned slot,
                                 struct cluster_node *node) {
-    here->open_marks += (node != NULL) - (marks[slot] != NULL);
-    marks[slot] = node;
-    here->changes++;
+    if (marks == here->migrating_to)
+        cluster_slot_set_migrating(here, slot, node);
+    else
+        cluster_slot_set_importing(here, slot, node);
 }
 #endif

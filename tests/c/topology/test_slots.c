@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Owners and marks of slots, runs, and the bitmap of a node's slots.
+ *
+ * SEED=n runs the same random choices again; each run prints its seed.
  */
 #include "topology/slots.h"
 
+#include "base/seed.h"
 #include "topology/cluster_scene.h"
 
 static void test_assign(void **state) {
@@ -51,6 +54,27 @@ static void test_marks(void **state) {
     cluster_free(c);
 }
 
+/* Whatever is changed, in whatever order: `settled` and the counts are those of cluster_check. */
+static void test_random_changes(void **state) {
+    struct cluster *c = scene_cluster('5');
+    struct cluster_node *a = scene_add(c, 'a', CLUSTER_NODE_PRIMARY);
+    struct cluster_node *const nodes[] = {NULL, a, c->self};
+    for (int i = 0; i < 2000; i++) {
+        unsigned slot = (unsigned)random_below(2) * 63 + (unsigned)random_below(3);
+        struct cluster_node *node = nodes[random_below(3)];
+        switch (random_below(3)) {
+        case 0: cluster_slot_assign(c, slot, node); break;
+        case 1: cluster_slot_set_migrating(c, slot, node); break;
+        default: cluster_slot_set_importing(c, slot, node); break;
+        }
+        if (random_below(100) == 0) cluster_slots_close(c);
+        if (random_below(100) == 0) cluster_slots_release(c, c->self);
+        if (i % 20 == 0) cluster_check(c);
+    }
+    cluster_check(c);
+    cluster_free(c);
+}
+
 static void test_runs(void **state) {
     struct cluster *c = scene_cluster('5');
     struct cluster_node *a = scene_add(c, 'a', CLUSTER_NODE_PRIMARY);
@@ -91,9 +115,11 @@ static void test_bitmap(void **state) {
 }
 
 int main(void) {
+    seed_from_environment();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_assign),
         cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_random_changes),
         cmocka_unit_test(test_runs),
         cmocka_unit_test(test_bitmap),
     };

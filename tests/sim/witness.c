@@ -218,8 +218,8 @@ static bool has_passed_exempt(uint64_t before, uint64_t epoch) {
     return false;
 }
 
-/* A Sentinel that asked for votes in the epoch finds its replica a primary that another Sentinel has
- * promoted, or that was never told to be anything else, while its own SLAVEOF NO ONE waits in a
+/* A Sentinel that asked for votes in the epoch finds its replica a primary that another Sentinel
+ * has promoted, or that was never told to be anything else, while its own SLAVEOF NO ONE waits in a
  * connection or is lost with one. */
 static bool is_found_primary(uint64_t epoch, int address) {
     bool is_primary = promoted_nsec[address] || address == FIRST_PRIMARY;

@@ -2,7 +2,7 @@
  * A whole Sentinel within a test: the mode's rows and openings, clients through socketpairs
  * (net/peers.h), and what watching.h has. Nothing listens, and no tick is made.
  *
- * A reply is compared with a text in which ' stands for a line's end, as in "$2'no'".
+ * A reply is compared with a text in which | stands for a line's end, as in "$2|no|".
  */
 #ifndef EVENKEEL_TESTS_SENTINEL_SERVING_H
 #define EVENKEEL_TESTS_SENTINEL_SERVING_H
@@ -41,7 +41,7 @@ static inline int serving_end(void **state) {
 
 static inline void serving_spell(struct buffer *out, const char *text) {
     for (; *text; text++) {
-        if (*text == '\'')
+        if (*text == '|')
             buffer_append_c_string(out, "\r\n");
         else
             buffer_append_char(out, *text);
@@ -82,7 +82,7 @@ static inline void serving_say_words(const char *line, const char *head, const c
     struct buffer wanted = {.class = MEMORY_OTHER};
     buffer_append_c_string(&wanted, head);
     for (size_t k = 0; k < count; k++)
-        buffer_printf(&wanted, "$%zu'%s'", strlen(words[k]), words[k]);
+        buffer_printf(&wanted, "$%zu|%s|", strlen(words[k]), words[k]);
     serving_say(line, wanted.bytes);
     buffer_free(&wanted);
 }

@@ -73,13 +73,13 @@ static const char *const new_primary[] = {"name",
                                           "1"};
 
 static void test_a_new_primary(void **state) {
-    SERVING_SAY_WORDS("SENTINEL MASTER m", "*40'", new_primary);
+    SERVING_SAY_WORDS("SENTINEL MASTER m", "*40|", new_primary);
 }
 
 /* RESP3 has maps. */
 static void test_maps(void **state) {
     serving_ask("HELLO 3");
-    SERVING_SAY_WORDS("SENTINEL MASTER m", "%20'", new_primary);
+    SERVING_SAY_WORDS("SENTINEL MASTER m", "%20|", new_primary);
     serving_ask("HELLO 2");
 }
 
@@ -155,7 +155,7 @@ static void test_a_primary_that_is_down(void **state) {
     p->config_epoch = 7;
     p->notification_script = memory_strdup("/bin/notify", MEMORY_OTHER);
     p->reconfig_script = memory_strdup("/bin/reconfig", MEMORY_OTHER);
-    SERVING_SAY_WORDS("SENTINEL MASTER m", "*50'", fields);
+    SERVING_SAY_WORDS("SENTINEL MASTER m", "*50|", fields);
     p->state = FAILOVER_NONE;
 }
 
@@ -203,8 +203,8 @@ static void test_a_new_replica(void **state) {
                                          "replica-announced",
                                          "1"};
     add_replica(7001);
-    SERVING_SAY_WORDS("SENTINEL REPLICAS m", "*1'*42'", fields);
-    SERVING_SAY_WORDS("SENTINEL SLAVES m", "*1'*42'", fields);
+    SERVING_SAY_WORDS("SENTINEL REPLICAS m", "*1|*42|", fields);
+    SERVING_SAY_WORDS("SENTINEL SLAVES m", "*1|*42|", fields);
 }
 
 static void test_a_replica_that_has_reported(void **state) {
@@ -216,18 +216,18 @@ static void test_a_replica_that_has_reported(void **state) {
     r->priority = 42;
     r->offset = INT64_C(12345678901);
     serving_say_part("SENTINEL REPLICAS m",
-                     "$21'master-link-down-time'$4'4000'$18'master-link-status'$2'ok'"
-                     "$11'master-host'$8'10.1.2.3'$11'master-port'$4'7009'$14'slave-priority'$2'42'"
-                     "$17'slave-repl-offset'$11'12345678901'$17'replica-announced'$1'1'",
+                     "$21|master-link-down-time|$4|4000|$18|master-link-status|$2|ok|"
+                     "$11|master-host|$8|10.1.2.3|$11|master-port|$4|7009|$14|slave-priority|$2|42|"
+                     "$17|slave-repl-offset|$11|12345678901|$17|replica-announced|$1|1|",
                      true);
 }
 
 /* It can be promoted, but nobody is told of it. */
 static void test_a_replica_that_is_not_announced(void **state) {
     add_replica(7001)->announced = false;
-    serving_say("SENTINEL REPLICAS m", "*0'");
+    serving_say("SENTINEL REPLICAS m", "*0|");
     add_replica(7002);
-    serving_say_part("SENTINEL REPLICAS m", "*1'*42'$4'name'$14'127.0.0.1:7002'", false);
+    serving_say_part("SENTINEL REPLICAS m", "*1|*42|$4|name|$14|127.0.0.1:7002|", false);
 }
 
 static void test_other_sentinels(void **state) {
@@ -262,37 +262,37 @@ static void test_other_sentinels(void **state) {
     struct primary *other = watching_add("other", 7100, 1);
     struct voter *v = sentinel_add_voter(p, SLICE("127.0.0.1"), 7002, SLICE(WATCHING_OTHER_ID));
     sentinel_add_voter(other, SLICE("127.0.0.1"), 7002, SLICE(WATCHING_OTHER_ID));
-    serving_say_part("SENTINEL SENTINELS m", "$12'voted-leader'$1'?'$18'voted-leader-epoch'$1'0'",
+    serving_say_part("SENTINEL SENTINELS m", "$12|voted-leader|$1|?|$18|voted-leader-epoch|$1|0|",
                      true);
     v->instance.flags |= INSTANCE_SAYS_DOWN;
     v->last_hello = now() - 250;
     snprintf(v->leader, sizeof(v->leader), "%s", WATCHING_THIRD_ID);
     v->leader_epoch = 9;
-    SERVING_SAY_WORDS("SENTINEL SENTINELS m", "*1'*28'", fields);
+    SERVING_SAY_WORDS("SENTINEL SENTINELS m", "*1|*28|", fields);
 }
 
 /* A name of a host is shown where the Sentinel announces names. */
 static void test_names_and_numbers(void **state) {
     memory_free(p->instance.address.host, MEMORY_OTHER);
     p->instance.address.host = memory_strdup("primary.example", MEMORY_OTHER);
-    serving_say("SENTINEL GET-MASTER-ADDR-BY-NAME m", "*2'$9'127.0.0.1'$4'7000'");
+    serving_say("SENTINEL GET-MASTER-ADDR-BY-NAME m", "*2|$9|127.0.0.1|$4|7000|");
     sentinel_settings_change()->announce_hostnames = true;
-    serving_say("SENTINEL GET-MASTER-ADDR-BY-NAME m", "*2'$15'primary.example'$4'7000'");
+    serving_say("SENTINEL GET-MASTER-ADDR-BY-NAME m", "*2|$15|primary.example|$4|7000|");
 }
 
 /* ---- several ---- */
 
 static void test_all_primaries(void **state) {
-    SERVING_SAY_WORDS("SENTINEL MASTERS", "*1'*40'", new_primary);
+    SERVING_SAY_WORDS("SENTINEL MASTERS", "*1|*40|", new_primary);
     watching_add("other", 7100, 1);
-    serving_say_part("SENTINEL MASTERS", "*2'*40'$4'name'$", false);
+    serving_say_part("SENTINEL MASTERS", "*2|*40|$4|name|$", false);
     watching_drop_all();
-    serving_say("SENTINEL MASTERS", "*0'");
+    serving_say("SENTINEL MASTERS", "*0|");
 }
 
 static void test_what_info_said(void **state) {
     struct replica *r = add_replica(7001);
-    serving_say("SENTINEL INFO-CACHE m", "*2'$1'm'*2'*2':0'$-1'*2':0'$-1'");
+    serving_say("SENTINEL INFO-CACHE m", "*2|$1|m|*2|*2|:0|$-1|*2|:0|$-1|");
     buffer_append_c_string(&p->instance.info, "role:master");
     p->instance.last_info = now();
     serving_pass(30);
@@ -300,7 +300,7 @@ static void test_what_info_said(void **state) {
     r->instance.last_info = now();
     serving_pass(12);
     serving_say("SENTINEL INFO-CACHE m",
-                "*2'$1'm'*2'*2':42'$11'role:master'*2':12'$10'role:slave'");
+                "*2|$1|m|*2|*2|:42|$11|role:master|*2|:12|$10|role:slave|");
 }
 
 int main(void) {

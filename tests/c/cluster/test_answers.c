@@ -41,8 +41,8 @@ static void test_nodes_and_their_refusals(void **state) {
 
 static void test_slots(void **state) {
     struct peer p = peer_connect();
-    static const char *const bad[] = {"-1", "16384", "x", "1.0", "\"\"", "\" 1\"", "1x",
-                                      "4294967296", "9223372036854775808"};
+    static const char *const bad[] = {
+        "-1", "16384", "x", "1.0", "\"\"", "\" 1\"", "1x", "4294967296", "9223372036854775808"};
     char line[64];
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         snprintf(line, sizeof(line), "cluster addslots 5 %s", bad[i]);
@@ -155,12 +155,9 @@ static void test_epoch_on_a_full_disk(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        TEST(test_nodes_and_their_refusals),
-        TEST(test_slots),
-        TEST(test_changes_are_counted),
-        TEST(test_epoch_waits_for_the_disk),
-        TEST(test_waiting_client_closes),
-        TEST(test_epoch_in_exec_and_scripts),
+        TEST(test_nodes_and_their_refusals), TEST(test_slots),
+        TEST(test_changes_are_counted),      TEST(test_epoch_waits_for_the_disk),
+        TEST(test_waiting_client_closes),    TEST(test_epoch_in_exec_and_scripts),
         TEST(test_epoch_on_a_full_disk),
     };
     return cmocka_run_group_tests(tests, node_open, node_close);

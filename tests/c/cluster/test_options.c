@@ -121,11 +121,8 @@ static void test_observer(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, node_begin, whole_nothing_left)
     const struct CMUnitTest tests[] = {
-        TEST(test_first_values),
-        TEST(test_ranges),
-        TEST(test_by_file_only),
-        TEST(test_what_changes_at_once),
-        TEST(test_observer),
+        TEST(test_first_values),         TEST(test_ranges),   TEST(test_by_file_only),
+        TEST(test_what_changes_at_once), TEST(test_observer),
     };
     return cmocka_run_group_tests(tests, node_open, node_close);
 }

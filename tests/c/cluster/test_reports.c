@@ -196,9 +196,8 @@ static void test_fields(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, whole_nothing_left)
     const struct CMUnitTest tests[] = {
-        TEST(test_nodes), TEST(test_nodes_after_changes), TEST(test_replicas),
-        TEST(test_slots), TEST(test_info),                TEST(test_info_of_a_replica),
-        TEST(test_fields),
+        TEST(test_nodes), TEST(test_nodes_after_changes), TEST(test_replicas), TEST(test_slots),
+        TEST(test_info),  TEST(test_info_of_a_replica),   TEST(test_fields),
     };
     return cmocka_run_group_tests(tests, node_open, node_close);
 }

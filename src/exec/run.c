@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Running requests and calls. Every request of a batch passes here three times:
+ * Running requests and calls. Every request of a batch passes here twice:
  *
- *   prefetch_table:   where there is a table a slot: finds the command's row, hashes the first key,
- *                     prefetches the header of its table
- *   prefetch_bucket:  prefetches its bucket; in one table it does the finding and hashing
- *   prefetch_entry:   prefetches the entry
+ *   prefetch:         finds the command's row, hashes the first key; prefetches the header of its
+ *                     table where there is a table for each slot, its bucket, its entry: each of
+ *                     them for a group of requests, before the next
  *   execute_request:  makes a call of the request and runs it
  *
  * Prefetching is only a hint: each command looks its keys up again, so it sees what the commands
@@ -24,6 +23,7 @@
 #include "base/probes.h"
 #include "command/call_make.h"
 #include "command/command.h"
+#include "ds/table.h"
 #include "exec/blocked.h"
 #include "exec/client_flags.h"
 #include "exec/effects.h"
@@ -248,20 +248,34 @@ static inline bool find_and_hash(struct request *r) {
     return true;
 }
 
-static void find_and_prefetch_table(struct request *r) {
-    if (find_and_hash(r)) keyspace_prefetch_table(keyspace_at(r->client->database), r->key_hash);
+static inline const struct keyspace *keyspace_of(const struct request *r) {
+    return keyspace_at(r->client->database);
 }
 
-static void prefetch_bucket(struct request *r) {
-    if (r->hashed) keyspace_prefetch_bucket(keyspace_at(r->client->database), r->key_hash);
+/* All keys are in one table. */
+static void prefetch_requests(struct request *requests, int count) {
+    for (struct request *r = requests; r != requests + count; r++)
+        if (!r->error && find_and_hash(r)) keyspace_prefetch_bucket(keyspace_of(r), r->key_hash);
+    if (count == 1) return;
+    for (struct request *r = requests; r != requests + count; r++)
+        if (r->hashed) keyspace_prefetch_entry(keyspace_of(r), r->key_hash);
 }
 
-static void find_and_prefetch_bucket(struct request *r) {
-    if (find_and_hash(r)) keyspace_prefetch_bucket(keyspace_at(r->client->database), r->key_hash);
-}
-
-static void prefetch_entry(struct request *r) {
-    if (r->hashed) keyspace_prefetch_entry(keyspace_at(r->client->database), r->key_hash);
+/* There is a table for each slot. Its header must have arrived before the bucket is known. */
+static void prefetch_by_slot(struct request *requests, int count) {
+    const struct table *tables[BATCH_GROUP];
+    ASSERT(count <= BATCH_GROUP);
+    for (int i = 0; i < count; i++) {
+        struct request *r = &requests[i];
+        if (!r->error && find_and_hash(r))
+            tables[i] = keyspace_prefetch_table(keyspace_of(r), r->key_hash);
+        else
+            tables[i] = NULL;
+    }
+    for (int i = 0; i < count; i++)
+        if (tables[i]) table_prefetch_bucket(tables[i], requests[i].key_hash);
+    for (int i = 0; count > 1 && i < count; i++)
+        if (tables[i]) table_prefetch_element(tables[i], requests[i].key_hash);
 }
 
 static void execute_request(struct request *r) {
@@ -278,17 +292,13 @@ static void execute_request(struct request *r) {
     }
 }
 
-static const struct batch_executor run_requests = {.prefetch_bucket = find_and_prefetch_bucket,
-                                                   .prefetch_entry = prefetch_entry,
-                                                   .execute = execute_request,
-                                                   .pause = run_pause_clock,
-                                                   .after_replies = command_times_note_felt};
-static const struct batch_executor run_by_slot = {.prefetch_table = find_and_prefetch_table,
-                                                  .prefetch_bucket = prefetch_bucket,
-                                                  .prefetch_entry = prefetch_entry,
-                                                  .execute = execute_request,
-                                                  .pause = run_pause_clock,
-                                                  .after_replies = command_times_note_felt};
+#define EXECUTOR(how)                                                            \
+    {                                                                            \
+        .prefetch = (how), .execute = execute_request, .pause = run_pause_clock, \
+        .after_replies = command_times_note_felt                                 \
+    }
+static const struct batch_executor run_requests = EXECUTOR(prefetch_requests);
+static const struct batch_executor run_by_slot = EXECUTOR(prefetch_by_slot);
 
 const struct batch_executor *run_executor(void) {
     return keyspace_is_partitioned() ? &run_by_slot : &run_requests;

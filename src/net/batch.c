@@ -938,14 +938,7 @@ static __attribute__((noinline)) void between_requests(void) {
 }
 
 static void run_group(struct request *first, int count) {
-    if (__builtin_expect(executor->prefetch_table != NULL, 0))
-        for (int i = 0; i < count; i++)
-            if (!first[i].error) executor->prefetch_table(&first[i]);
-    for (int i = 0; i < count; i++)
-        if (!first[i].error) executor->prefetch_bucket(&first[i]);
-    if (count > 1)
-        for (int i = 0; i < count; i++)
-            if (!first[i].error) executor->prefetch_entry(&first[i]);
+    executor->prefetch(first, count);
     for (int i = 0; i < count; i++) {
         reply_begin(first[i].client);
         run_one(&first[i]);
@@ -1310,8 +1303,7 @@ static void run_waiting(const struct batch *outer) {
     for (; next < home->request_count; next++) {
         struct request *r = &home->requests[next];
         if (r->client->flags & CLIENT_BELOW || r->error == run_already) continue;
-        if (!r->error && executor->prefetch_table) executor->prefetch_table(r);
-        if (!r->error) executor->prefetch_bucket(r);
+        executor->prefetch(r, 1);
         reply_begin(r->client);
         run_one(r);
         r->error = run_already;

@@ -104,14 +104,10 @@ struct request {
 
 /* The functions that run requests: exec/run has them. */
 struct batch_executor {
-    /* Finds the command, hashes its first key and asks for the table that has the key. NULL where
-     * all keys are in one table. */
-    void (*prefetch_table)(struct request *request);
-    /* Asks for the key's bucket. Finds the command and hashes the key first, if there is no
-     * prefetch_table. */
-    void (*prefetch_bucket)(struct request *request);
-    /* Asks for the entry. */
-    void (*prefetch_entry)(struct request *request);
+    /* Prepares up to BATCH_GROUP requests that stand side by side: finds each command, hashes its
+     * first key, and asks for what the lookup of that key will read. Leaves requests with an
+     * `error` alone. Each request is prepared before it is executed. */
+    void (*prefetch)(struct request *requests, int count);
     void (*execute)(struct request *request);
     /* Called when the batch turns from running requests to other work (writing replies, reading),
      * for code that counts the time of commands. May be NULL. */

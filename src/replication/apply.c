@@ -308,14 +308,6 @@ static void parse_again(void) {
 
 /* ---- running ---- */
 
-static void apply_prefetch(int count) {
-    const struct batch_executor *executor = run_executor();
-    for (int i = 0; executor->prefetch_table && i < count; i++)
-        executor->prefetch_table(&stream.group[i]);
-    for (int i = 0; i < count; i++) executor->prefetch_bucket(&stream.group[i]);
-    for (int i = 0; count > 1 && i < count; i++) executor->prefetch_entry(&stream.group[i]);
-}
-
 static bool asks_for_acknowledgement(const struct request *r) {
     return r->argc >= 2 && slice_is(r->argv[0], "replconf") && slice_is(r->argv[1], "getack");
 }
@@ -344,7 +336,7 @@ static bool run_request(struct request *r) {
 /* Runs the group, up to a request that waits or ends the link. */
 static void run_group(int count) {
     struct client *c = stream.client;
-    apply_prefetch(count);
+    run_executor()->prefetch(stream.group, count);
     for (int i = 0; i < count; i++) {
         if (!may_run(c) || !run_request(&stream.group[i])) {
             parse_again();

@@ -281,9 +281,10 @@ bool key_map_reserve(struct key_map *map, size_t keys, size_t steps) {
     return table_reserve(map->table, keys, steps);
 }
 
-void key_map_prefetch_table(const struct key_map *map, uint64_t hash) {
+const struct table *key_map_prefetch_table(const struct key_map *map, uint64_t hash) {
     const struct table *t = map->slots ? slot_table(map->slots, key_hash_slot(hash)) : NULL;
     if (t) prefetch(t);
+    return t;
 }
 
 /* Functions of their own, called last, so that a keyspace with one table saves no registers. */

@@ -57,9 +57,9 @@ void key_map_pay(const struct key_map *map, uint64_t hash, size_t steps);
  * it is not known how many keys each slot will get. */
 MUST_USE bool key_map_reserve(struct key_map *map, size_t keys, size_t steps);
 
-/* Prefetch in up to three stages: the table's header, which only a partitioned keyspace needs; the
- * bucket; the entry. */
-void key_map_prefetch_table(const struct key_map *map, uint64_t hash);
+/* Prefetch in up to three stages: the table's header, which only a partitioned keyspace needs, and
+ * which returns the table, NULL where there is none; the bucket; the entry. */
+const struct table *key_map_prefetch_table(const struct key_map *map, uint64_t hash);
 void key_map_prefetch_bucket(const struct key_map *map, uint64_t hash);
 void key_map_prefetch_entry(const struct key_map *map, uint64_t hash);
 

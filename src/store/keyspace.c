@@ -1073,8 +1073,8 @@ int64_t keyspace_next_deadline(const struct keyspace *ks) {
     return ks->volatiles ? timebuckets_next_deadline(ks->volatiles) : INT64_MAX;
 }
 
-void keyspace_prefetch_table(const struct keyspace *ks, uint64_t hash) {
-    key_map_prefetch_table(&ks->map, hash);
+const struct table *keyspace_prefetch_table(const struct keyspace *ks, uint64_t hash) {
+    return key_map_prefetch_table(&ks->map, hash);
 }
 
 void keyspace_prefetch_bucket(const struct keyspace *ks, uint64_t hash) {

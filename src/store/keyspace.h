@@ -145,9 +145,12 @@ bool keyspace_expire_if_due(struct keyspace *ks, struct entry *e);
 struct histogram;
 const struct histogram *keyspace_expiry_lag(void);
 
+struct table;
 /* Prefetch hints, in this order; see table_prefetch_bucket and table_prefetch_element. The table's
- * header is worth asking for in a partitioned keyspace only. */
-void keyspace_prefetch_table(const struct keyspace *ks, uint64_t hash);
+ * header is worth asking for in a partitioned keyspace only. The first function returns the table,
+ * NULL where there is none, so that a caller with many keys in different databases can ask the
+ * table for the rest; it is valid until the next change of the keyspace. */
+const struct table *keyspace_prefetch_table(const struct keyspace *ks, uint64_t hash);
 void keyspace_prefetch_bucket(const struct keyspace *ks, uint64_t hash);
 void keyspace_prefetch_entry(const struct keyspace *ks, uint64_t hash);
 /* All stages for a group of keys that are looked up next, so that their cache misses overlap. A

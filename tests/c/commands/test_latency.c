@@ -15,9 +15,8 @@ static void execute(struct request *r) {
         .client = r->client, .command = command_find(r->argv[0]), .argc = r->argc, .argv = r->argv};
     call.command->handler(&call);
 }
-static void no_prefetch(struct request *r) {}
-static const struct batch_executor executor = {
-    .prefetch_bucket = no_prefetch, .prefetch_entry = no_prefetch, .execute = execute};
+static void no_prefetch(struct request *r, int count) {}
+static const struct batch_executor executor = {.prefetch = no_prefetch, .execute = execute};
 
 static int begin_all(void **state) {
     if (peers_open(&executor)) return -1;

@@ -17,7 +17,7 @@
 
 /* ---- The executor ---- */
 
-static uint64_t executed, prefetched_buckets, prefetched_entries, batches;
+static uint64_t executed, prefetched, groups, batches;
 
 static int64_t digest_of(const struct slice *words, size_t count) {
     uint64_t digest = count;
@@ -84,17 +84,16 @@ static void execute(struct request *r) {
     }
 }
 
-static void prefetch_bucket(struct request *r) {
-    assert_true(r->argc > 0);
-    prefetched_buckets++;
+static void prefetch(struct request *r, int count) {
+    assert_in_range(count, 1, BATCH_GROUP);
+    for (int i = 0; i < count; i++) assert_true(r[i].error || r[i].argc > 0);
+    prefetched += (uint64_t)count;
+    groups++;
 }
-static void prefetch_entry(struct request *r) { prefetched_entries++; }
 static void pause_batch(void) { batches++; }
 
-static const struct batch_executor executor = {.prefetch_bucket = prefetch_bucket,
-                                               .prefetch_entry = prefetch_entry,
-                                               .execute = execute,
-                                               .pause = pause_batch};
+static const struct batch_executor executor = {
+    .prefetch = prefetch, .execute = execute, .pause = pause_batch};
 
 /* ---- Input, and the replies it must have ---- */
 
@@ -349,14 +348,14 @@ static void test_many_clients_in_one_batch(void **state) {
     peers_do_not_cut();
     enum { COUNT = 200 };
     struct peer peers[COUNT];
-    uint64_t buckets = prefetched_buckets, entries = prefetched_entries, ran = batches;
+    uint64_t prepared = prefetched, in_groups = groups, ran = batches;
     for (int i = 0; i < COUNT; i++) peers[i] = peer_connect();
     for (int i = 0; i < COUNT; i++) peer_try_send(&peers[i], "digest\n", 7);
     loop_turn(peers_loop, 0);
     assert_int_equal(batches - ran, (COUNT + LOOP_EVENTS_MAX - 1) / LOOP_EVENTS_MAX);
     peers_turns();
-    assert_int_equal(prefetched_buckets - buckets, COUNT);
-    assert_true(prefetched_entries - entries <= COUNT && prefetched_entries > entries);
+    assert_int_equal(prefetched - prepared, COUNT);
+    assert_in_range(groups - in_groups, COUNT / BATCH_GROUP, COUNT - 1);
     const struct slice word = SLICE("digest");
     struct buffer wanted = {.class = MEMORY_OTHER};
     buffer_printf(&wanted, ":%lld\r\n", (long long)digest_of(&word, 1));

@@ -25,9 +25,8 @@ static void execute(struct request *r) {
     }
 }
 
-static void prefetch(struct request *r) {}
-static const struct batch_executor executor = {
-    .prefetch_bucket = prefetch, .prefetch_entry = prefetch, .execute = execute};
+static void prefetch(struct request *r, int count) {}
+static const struct batch_executor executor = {.prefetch = prefetch, .execute = execute};
 
 static int open_all(void **state) { return peers_open(&executor); }
 

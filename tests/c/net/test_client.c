@@ -73,7 +73,7 @@ static struct client_state first = {.name = "first",
                                    .closing = note_closed,
                                    .bytes = last_bytes};
 
-static void prefetch(struct request *r) {}
+static void prefetch(struct request *r, int count) {}
 
 /* Before replies are written all that were marked are closed. */
 static void pause_batch(void) {
@@ -81,10 +81,8 @@ static void pause_batch(void) {
         assert_false(LIST_ENTRY(link, struct client, link)->flags & CLIENT_CLOSING);
 }
 
-static const struct batch_executor executor = {.prefetch_bucket = prefetch,
-                                               .prefetch_entry = prefetch,
-                                               .execute = execute,
-                                               .pause = pause_batch};
+static const struct batch_executor executor = {
+    .prefetch = prefetch, .execute = execute, .pause = pause_batch};
 
 /* ---- observers ---- */
 

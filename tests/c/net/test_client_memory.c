@@ -58,9 +58,8 @@ static void let_all_go(void) {
     }
 }
 
-static void no_prefetch(struct request *r) {}
-static const struct batch_executor executor = {
-    .prefetch_bucket = no_prefetch, .prefetch_entry = no_prefetch, .execute = execute};
+static void no_prefetch(struct request *r, int count) {}
+static const struct batch_executor executor = {.prefetch = no_prefetch, .execute = execute};
 
 static int64_t read_maxmemory(void) { return maxmemory; }
 

@@ -17,10 +17,9 @@ static bool interrupted(void) {
     return looks_left == 0 || looks_left-- == 0;
 }
 
-static void prefetch(struct request *r) {}
+static void prefetch(struct request *r, int count) {}
 static void execute(struct request *r) {}
-static const struct batch_executor executor = {
-    .prefetch_bucket = prefetch, .prefetch_entry = prefetch, .execute = execute};
+static const struct batch_executor executor = {.prefetch = prefetch, .execute = execute};
 
 static struct peer open_dialog(void) {
     struct peer p = peer_connect();

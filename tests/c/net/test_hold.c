@@ -83,9 +83,8 @@ static void let_all_go(void) {
     while (!list_is_empty(&waiting)) let_go(LIST_ENTRY(waiting.next, struct client, held_link));
 }
 
-static void prefetch(struct request *r) {}
-static const struct batch_executor executor = {
-    .prefetch_bucket = prefetch, .prefetch_entry = prefetch, .execute = execute};
+static void prefetch(struct request *r, int count) {}
+static const struct batch_executor executor = {.prefetch = prefetch, .execute = execute};
 
 static struct client_state *const client_states[] = {&peers_admission, &state_of_test, NULL};
 static bool (*const before_sleep[])(void) = {peers_end_of_turn, batch_run_resumed, NULL};

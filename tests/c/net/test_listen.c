@@ -28,9 +28,8 @@ static size_t times_logged(const char *text) {
 }
 
 static void execute(struct request *r) { reply_ok(r->client); }
-static void no_prefetch(struct request *r) {}
-static const struct batch_executor executor = {
-    .prefetch_bucket = no_prefetch, .prefetch_entry = no_prefetch, .execute = execute};
+static void no_prefetch(struct request *r, int count) {}
+static const struct batch_executor executor = {.prefetch = no_prefetch, .execute = execute};
 
 static char reason[256];
 

@@ -103,9 +103,8 @@ static void execute(struct request *r) {
     buffer_free(&text);
 }
 
-static void no_prefetch(struct request *r) {}
-static const struct batch_executor executor = {
-    .prefetch_bucket = no_prefetch, .prefetch_entry = no_prefetch, .execute = execute};
+static void no_prefetch(struct request *r, int count) {}
+static const struct batch_executor executor = {.prefetch = no_prefetch, .execute = execute};
 
 static void want_bulk(struct buffer *wanted, size_t length) {
     struct buffer text = {.class = MEMORY_OTHER};

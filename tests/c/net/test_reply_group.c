@@ -222,9 +222,8 @@ static void execute(struct request *r) {
     }
 }
 
-static void no_prefetch(struct request *r) {}
-static const struct batch_executor executor = {
-    .prefetch_bucket = no_prefetch, .prefetch_entry = no_prefetch, .execute = execute};
+static void no_prefetch(struct request *r, int count) {}
+static const struct batch_executor executor = {.prefetch = no_prefetch, .execute = execute};
 
 static int begin_test(void **state) {
     peers_begin(state);

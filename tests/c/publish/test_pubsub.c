@@ -56,9 +56,8 @@ static void execute(struct request *r) {
     pubsub_check();
 }
 
-static void no_prefetch(struct request *r) {}
-static const struct batch_executor executor = {
-    .prefetch_bucket = no_prefetch, .prefetch_entry = no_prefetch, .execute = execute};
+static void no_prefetch(struct request *r, int count) {}
+static const struct batch_executor executor = {.prefetch = no_prefetch, .execute = execute};
 
 static void ask(struct peer *p, const char *request) { peer_send(p, slice_of(request)); }
 

@@ -7,10 +7,9 @@
 #include "net/peers.h"
 #include "net/reply.h"
 
-static void prefetch(struct request *r) {}
+static void prefetch(struct request *r, int count) {}
 static void execute(struct request *r) {}
-static const struct batch_executor executor = {
-    .prefetch_bucket = prefetch, .prefetch_entry = prefetch, .execute = execute};
+static const struct batch_executor executor = {.prefetch = prefetch, .execute = execute};
 
 static int values; /* that have gone on */
 

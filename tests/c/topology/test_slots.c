@@ -117,10 +117,8 @@ static void test_bitmap(void **state) {
 int main(void) {
     seed_from_environment();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_assign),
-        cmocka_unit_test(test_marks),
-        cmocka_unit_test(test_random_changes),
-        cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_assign),         cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_random_changes), cmocka_unit_test(test_runs),
         cmocka_unit_test(test_bitmap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,6 +45,12 @@ bool cluster_epoch_bump(struct cluster *c) {
     return true;
 }
 
+uint64_t cluster_epoch_next(struct cluster *c) {
+    if (c->current_epoch >= CLUSTER_EPOCH_MAX) return 0;
+    cluster_changed(c);
+    return ++c->current_epoch;
+}
+
 bool cluster_epoch_part(struct cluster *c, const struct cluster_node *other) {
     const struct cluster_node *self = c->self;
     if (!cluster_node_is_primary(self) || !cluster_node_is_primary(other) || other == self ||

@@ -30,6 +30,9 @@ FOR_TESTS bool cluster_epoch_hear(struct cluster *c, struct cluster_node *node,
  * own is the greatest already and not 0. Returns whether it has. The new epoch must not be told to
  * anybody before it is on disk (topology/nodes_file.h). */
 bool cluster_epoch_bump(struct cluster *c);
+/* Takes the next epoch for an election, which does not make it this node's own. Returns it; 0 where
+ * there is none that others would hear. It must be on disk before it is told to anybody. */
+uint64_t cluster_epoch_next(struct cluster *c);
 /* Ends a collision with a primary that claims under this primary's epoch: the one with the smaller
  * id takes the next epoch. Returns whether this node has. */
 FOR_TESTS bool cluster_epoch_part(struct cluster *c, const struct cluster_node *other);

@@ -26,10 +26,6 @@ static bool is_over(int64_t since_msec, int64_t now_msec, int64_t times, int64_t
            ((now_msec - since_msec) / times == timeout_msec && (now_msec - since_msec) % times);
 }
 
-static bool is_voter(const struct cluster_node *node) {
-    return cluster_node_is_primary(node) && node->slot_count;
-}
-
 /* ---- Reports ---- */
 
 static struct cluster_report *report_find(const struct cluster_node *about,
@@ -94,9 +90,9 @@ static void become_failed(struct cluster *c, struct cluster_node *node, int64_t 
 bool cluster_failure_judge(struct cluster *c, struct cluster_node *node, int64_t now_msec,
                            int64_t timeout_msec) {
     if (!cluster_node_has(node, CLUSTER_NODE_SUSPECTED)) return false;
-    size_t voices = is_voter(c->self);
+    size_t voices = cluster_node_votes(c->self);
     size_t count = cluster_reports_count(node, now_msec, timeout_msec);
-    for (size_t i = 0; i < count; i++) voices += is_voter(node->reports[i].by);
+    for (size_t i = 0; i < count; i++) voices += cluster_node_votes(node->reports[i].by);
     if (voices < cluster_size(c) / 2 + 1) return false;
     become_failed(c, node, now_msec);
     log_notice("Marking node %s as failing (quorum reached).", node->id.text);
@@ -115,7 +111,7 @@ bool cluster_failure_end(struct cluster *c, struct cluster_node *node, int64_t n
                          int64_t timeout_msec) {
     bool failed = cluster_node_has(node, CLUSTER_NODE_FAILED);
     if (!cluster_node_has(node, FAILING)) return false;
-    if (failed && is_voter(node) &&
+    if (failed && cluster_node_votes(node) &&
         !is_over(node->failed_msec, now_msec, UNDO_TIMEOUTS, timeout_msec))
         return false;
     set_state(c, node, 0);

@@ -232,8 +232,7 @@ size_t cluster_node_working_replicas(const struct cluster_node *node) {
 
 size_t cluster_size(const struct cluster *c) {
     size_t size = 0;
-    for (size_t i = 0; i < c->count; i++)
-        size += cluster_node_is_primary(c->nodes[i]) && c->nodes[i]->slot_count;
+    for (size_t i = 0; i < c->count; i++) size += cluster_node_votes(c->nodes[i]);
     return size;
 }
 

@@ -59,6 +59,10 @@ static inline bool cluster_node_is_primary(const struct cluster_node *node) {
 static inline bool cluster_node_has(const struct cluster_node *node, unsigned flags) {
     return node->flags & flags;
 }
+/* Only primaries with slots vote, and count in majorities. */
+static inline bool cluster_node_votes(const struct cluster_node *node) {
+    return cluster_node_is_primary(node) && node->slot_count;
+}
 /* The node whose slots it serves: itself, or its primary; of a replica without a known one NULL. */
 static inline struct cluster_node *cluster_node_shard(struct cluster_node *node) {
     return cluster_node_is_primary(node) ? node : node->primary;
@@ -66,7 +70,7 @@ static inline struct cluster_node *cluster_node_shard(struct cluster_node *node)
 /* The epoch under which the node's slots are claimed: its own, or its primary's. */
 uint64_t cluster_node_epoch(const struct cluster_node *node);
 /* Replicas of the node that are neither FAILED nor suspected. */
-FOR_TESTS size_t cluster_node_working_replicas(const struct cluster_node *node);
+size_t cluster_node_working_replicas(const struct cluster_node *node);
 /* Primaries that have slots: INFO's cluster_size. O(nodes). */
 size_t cluster_size(const struct cluster *c);
 

@@ -35,7 +35,7 @@ static bool is_majority(const struct cluster *c) {
     size_t size = 0, reached = 0;
     for (size_t i = 0; i < c->count; i++) {
         const struct cluster_node *node = c->nodes[i];
-        if (!cluster_node_is_primary(node) || !node->slot_count) continue;
+        if (!cluster_node_votes(node)) continue;
         size++;
         reached += !cluster_node_has(node, CLUSTER_NODE_FAILED | CLUSTER_NODE_SUSPECTED);
     }

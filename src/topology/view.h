@@ -84,6 +84,8 @@ struct cluster_node {
     int64_t data_received_msec; /* of the last bytes of any kind */
     int64_t failed_msec;        /* since when it is FAILED */
     int64_t voted_msec;         /* when this node voted about this primary's successor */
+    uint64_t vote_epoch;        /* the last election in which it voted for this node; 0 = none */
+    bool has_confirmed;         /* it has answered since this primary stood still (standstill.h) */
     int64_t orphaned_msec;      /* since when this primary is without working replicas */
     uint64_t offset;            /* of its stream, as it last said */
     int64_t offset_msec;        /* when it said so */

@@ -5,9 +5,9 @@
 #include "cluster/answers.h"
 
 #include "base/faults.h"
-#include "cluster/nodes_file.h"
 #include "cluster/whole_node.h"
 #include "io/file.h"
+#include "topology/nodes_file.h"
 
 #define REPLICAS "*3\r\n$7\r\ncluster\r\n$8\r\nreplicas\r\n"
 

@@ -6,11 +6,11 @@
 #define EVENKEEL_TESTS_CLUSTER_WHOLE_NODE_H
 #include <ftw.h>
 
-#include "cluster/cluster_scene.h"
-#include "cluster/epochs.h"
 #include "cluster/follow.h"
 #include "cluster/service.h"
 #include "server/whole.h"
+#include "topology/cluster_scene.h"
+#include "topology/epochs.h"
 
 #define NODE_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define NODE_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"

@@ -67,7 +67,7 @@ Description: in-memory data store that speaks Redis 6.2
  Expiry, eviction and growth go on in small bounded steps.
 END
 printf '%s\n' /etc/evenkeel/redis.conf /etc/evenkeel/sentinel.conf /etc/init.d/evenkeel \
-    >"$tree/DEBIAN/conffiles"
+    /etc/init.d/evenkeel-sentinel >"$tree/DEBIAN/conffiles"
 install -m 755 "$here/postinst" "$here/prerm" "$here/postrm" "$tree/DEBIAN"
 
 mkdir -p "$target"

@@ -22,6 +22,16 @@ filled() {
     mv -f "$2.new" "$2"
 }
 
+# init_script SERVICE PROGRAM CONFIGURATION SUMMARY
+init_script() {
+    target=$to$sysconfdir/init.d/$1
+    filled evenkeel.init.in "$target" 755
+    sed "s|@SERVICE@|$1|g; s|@PROGRAM@|$2|g; s|@CONFIG@|$3|g; s|@SUMMARY@|$4|g" "$target" \
+        >"$target.new"
+    chmod 755 "$target.new"
+    mv -f "$target.new" "$target"
+}
+
 # all_to FOLDER FILE...: those that are there
 all_to() {
     folder=$1
@@ -48,7 +58,10 @@ all_to "$to$prefix/share/man/man1" "$root"/docs/man/*.1
 all_to "$to$prefix/share/bash-completion/completions" "$root"/docs/completion/*
 filled evenkeel.service.in "$to$prefix/lib/systemd/system/evenkeel.service" 644
 filled evenkeel-sentinel.service.in "$to$prefix/lib/systemd/system/evenkeel-sentinel.service" 644
-filled evenkeel.init.in "$to$sysconfdir/init.d/evenkeel" 755
+init_script evenkeel redis-server redis.conf \
+    'Evenkeel, an in-memory data store that speaks Redis'
+init_script evenkeel-sentinel redis-sentinel sentinel.conf \
+    'Evenkeel Sentinel, which makes a replica the primary'
 [ -e "$to$sysconfdir/evenkeel/redis.conf" ] ||
     filled redis.conf.in "$to$sysconfdir/evenkeel/redis.conf" 640
 [ -e "$to$sysconfdir/evenkeel/sentinel.conf" ] ||

@@ -31,9 +31,10 @@ inside() { chroot "$target" /bin/sh -c "$1"; }
 finish() {
     status=$?
     # Whatever went wrong, the server that was started here ends.
-    if [ -f "$target/run/evenkeel/redis-server.pid" ]; then
-        kill -9 "$(cat "$target/run/evenkeel/redis-server.pid")" 2>/dev/null || true
-    fi
+    for pidfile in evenkeel/redis-server.pid evenkeel-sentinel/redis-sentinel.pid; do
+        [ -f "$target/run/$pidfile" ] || continue
+        kill -9 "$(cat "$target/run/$pidfile")" 2>/dev/null || true
+    done
     if mountpoint -q "$target/proc"; then umount -l "$target/proc"; fi
     if ! mountpoint -q "$target/proc"; then rm -rf --one-file-system "$target"; fi
     if [ $made = yes ]; then rm -rf --one-file-system "$scratch"; fi
@@ -80,8 +81,12 @@ chmod 755 "$target/usr/sbin/policy-rc.d"
 cp "$package" "$target/evenkeel.deb"
 
 # --- installed ------------------------------------------------------------------------------------
-port=$(python3 -c 'import socket
-s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+free_port() {
+    python3 -c 'import socket
+s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+port=$(free_port)
+watch_port=$(free_port)
 cli="redis-cli -p $port"
 up="for i in \$(seq 600); do $cli ping 2>/dev/null | grep -q PONG && exit 0
     sleep 0.1; done; exit 1"
@@ -121,6 +126,23 @@ check 'it has saved' \
 check 'the data are there again' "$start && $cli get key | grep -q value"
 check 'it restarts' "/etc/init.d/evenkeel restart && ($up) && $cli get key | grep -q value"
 
+# --- a Sentinel -----------------------------------------------------------------------------------
+ask="redis-cli -p $watch_port"
+sentinel=/etc/init.d/evenkeel-sentinel
+check 'the Sentinel is not enabled by itself' '! ls /etc/rc2.d/S*evenkeel-sentinel'
+check 'the Sentinel gets a port and a primary' "sed -i 's/^port .*/port $watch_port/' \
+    /etc/evenkeel/sentinel.conf && echo 'sentinel monitor m 127.0.0.1 $port 1' >> \
+    /etc/evenkeel/sentinel.conf"
+check 'the Sentinel starts' "$sentinel start && for i in \$(seq 600); do
+    $ask ping 2>/dev/null | grep -q PONG && exit 0; sleep 0.1; done; exit 1"
+check 'the Sentinel runs as the user evenkeel' \
+    'test "$(stat -c %U /proc/$(cat /run/evenkeel-sentinel/redis-sentinel.pid))" = evenkeel'
+check 'the Sentinel names the primary' "$ask sentinel get-master-addr-by-name m | grep -q $port"
+check 'the Sentinel keeps its id in its file' \
+    "grep -q \"^sentinel myid \$($ask sentinel myid)\" /etc/evenkeel/sentinel.conf"
+check 'the server does not end with the Sentinel' \
+    "$sentinel stop && ! $sentinel status && $cli ping | grep -q PONG && $sentinel start"
+
 # --- upgraded, removed, purged --------------------------------------------------------------------
 check 'an upgrade keeps the configuration and the data' "dpkg -i /evenkeel.deb &&
     grep -q 'port $port' /etc/evenkeel/redis.conf && test -s /var/lib/evenkeel/dump.rdb"
@@ -132,7 +154,9 @@ check 'an upgrade follows no link of the user evenkeel' "cd /etc/evenkeel && mv 
 check 'an upgrade does without a configuration that was deleted' \
     'cd /etc/evenkeel && mv redis.conf /root/kept && dpkg -i /evenkeel.deb </dev/null &&
     test ! -e redis.conf && mv /root/kept redis.conf'
-check 'removed: the server ends, the data stay' "apt-get remove -y evenkeel &&
+check 'removed: server and Sentinel end, the data stay' "apt-get remove -y evenkeel &&
+    test ! -e /run/evenkeel/redis-server.pid &&
+    test ! -e /run/evenkeel-sentinel/redis-sentinel.pid &&
     test ! -e /usr/bin/redis-server && test -s /var/lib/evenkeel/dump.rdb &&
     test -f /etc/evenkeel/redis.conf"
 check 'purged: nothing is left' \

@@ -35,23 +35,14 @@
 #include "ds/table.h"
 #include "store/entry.h"
 
-#define GROUP_SHIFT 7
-#define GROUP_SLOTS (1U << GROUP_SHIFT)
-#define GROUPS (KEY_SLOTS >> GROUP_SHIFT)
+#define GROUP_SHIFT KEY_MAP_GROUP_SHIFT
+#define GROUP_SLOTS KEY_MAP_GROUP_SLOTS
+#define GROUPS KEY_MAP_GROUPS
 #define GROUP_BYTES ((size_t)GROUP_SLOTS * TABLE_BYTES)
 #define COUNTS_BYTES (GROUP_SLOTS * sizeof(size_t))
 /* 4 KiB of buckets. */
 #define CLEAR_BUCKETS 64
 #define HAND_SLOT_SHIFT 32
-
-struct slot_tables {
-    size_t count, bytes;
-    struct table *tables[GROUPS]; /* GROUP_SLOTS side by side; NULL until the group's first key */
-    size_t *counts[GROUPS];       /* of GROUP_SLOTS slots; NULL until the group's first key */
-    size_t sums[GROUPS];
-    unsigned hidden_count;
-    uint64_t hidden[KEY_SLOTS / 64]; /* a bit for each slot */
-};
 
 /* ---- entries in tables ---- */
 
@@ -75,15 +66,6 @@ static const struct table_type entries_type = {entry_hash, entry_matches, MEMORY
 static struct table *slot_table(const struct slot_tables *s, unsigned slot) {
     struct table *group = s->tables[slot >> GROUP_SHIFT];
     return group ? table_nth(group, slot % GROUP_SLOTS) : NULL;
-}
-
-struct table *key_map_slot_table(const struct key_map *map, unsigned slot) {
-    return map->slots ? slot_table(map->slots, slot) : NULL;
-}
-
-__attribute__((noinline)) struct table *key_map_table_of_slot(const struct key_map *map,
-                                                              uint64_t hash) {
-    return map->slots ? slot_table(map->slots, key_hash_slot(hash)) : NULL;
 }
 
 static struct slot_tables *slots_create(void) {
@@ -282,7 +264,7 @@ bool key_map_reserve(struct key_map *map, size_t keys, size_t steps) {
 }
 
 const struct table *key_map_prefetch_table(const struct key_map *map, uint64_t hash) {
-    const struct table *t = map->slots ? slot_table(map->slots, key_hash_slot(hash)) : NULL;
+    const struct table *t = key_map_slot_table(map, key_hash_slot(hash));
     if (t) prefetch(t);
     return t;
 }
@@ -290,13 +272,13 @@ const struct table *key_map_prefetch_table(const struct key_map *map, uint64_t h
 /* Functions of their own, called last, so that a keyspace with one table saves no registers. */
 __attribute__((noinline)) static void prefetch_bucket_of_slot(const struct key_map *map,
                                                               uint64_t hash) {
-    const struct table *t = key_map_table_of_slot(map, hash);
+    const struct table *t = key_map_slot_table(map, key_hash_slot(hash));
     if (t) table_prefetch_bucket(t, hash);
 }
 
 __attribute__((noinline)) static void prefetch_entry_of_slot(const struct key_map *map,
                                                              uint64_t hash) {
-    const struct table *t = key_map_table_of_slot(map, hash);
+    const struct table *t = key_map_slot_table(map, key_hash_slot(hash));
     if (t) table_prefetch_element(t, hash);
 }
 

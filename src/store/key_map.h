@@ -14,12 +14,25 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "ds/table.h"
 #include "store/key.h"
 
 struct entry;
-struct slot_tables;
-struct table;
-struct table_stats;
+
+/* The tables of a partitioned database, in groups of slots. key_map.c has the idea; the struct
+ * stands here because each lookup reads `tables`. */
+#define KEY_MAP_GROUP_SHIFT 7
+#define KEY_MAP_GROUP_SLOTS (1U << KEY_MAP_GROUP_SHIFT)
+#define KEY_MAP_GROUPS (KEY_SLOTS >> KEY_MAP_GROUP_SHIFT)
+struct slot_tables {
+    /* KEY_MAP_GROUP_SLOTS side by side; NULL until the group's first key. */
+    struct table *tables[KEY_MAP_GROUPS];
+    size_t *counts[KEY_MAP_GROUPS]; /* of the group's slots; NULL until the group's first key */
+    size_t sums[KEY_MAP_GROUPS];
+    size_t count, bytes;
+    unsigned hidden_count;
+    uint64_t hidden[KEY_SLOTS / 64]; /* a bit for each slot */
+};
 
 /* Both pointers are NULL until the first key. At most one of them is not. */
 struct key_map {
@@ -31,13 +44,16 @@ struct key_map {
 uint64_t key_map_hash(const struct entry *e);
 
 /* The table that has the keys of this slot; NULL where there is none yet. O(1). */
-struct table *key_map_slot_table(const struct key_map *map, unsigned slot);
-/* key_map_table where the map has not one table for all keys. */
-struct table *key_map_table_of_slot(const struct key_map *map, uint64_t hash);
+static inline struct table *key_map_slot_table(const struct key_map *map, unsigned slot) {
+    const struct slot_tables *s = map->slots;
+    if (!s) return NULL;
+    struct table *group = s->tables[slot >> KEY_MAP_GROUP_SHIFT];
+    return group ? table_nth(group, slot % KEY_MAP_GROUP_SLOTS) : NULL;
+}
 /* The table that a hash belongs to; NULL where there is none yet. O(1). */
 static inline struct table *key_map_table(const struct key_map *map, uint64_t hash) {
     struct table *t = map->table;
-    return __builtin_expect(t != NULL, 1) ? t : key_map_table_of_slot(map, hash);
+    return __builtin_expect(t != NULL, 1) ? t : key_map_slot_table(map, key_hash_slot(hash));
 }
 
 /* The number of keys. O(1). */

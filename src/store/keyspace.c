@@ -446,13 +446,9 @@ static void expire_now(struct keyspace *ks, struct entry *e, uint64_t hash) {
 /* A reader's share of the resizing that a table owes; entries do not move. */
 static size_t share_of(size_t steps) { return active_rehashing ? steps : 0; }
 
-/* The key's table, where the keyspace is partitioned, has no key yet, or a table owes resizing, of
- * which lookups pay a share. NULL where there is none. */
-static __attribute__((noinline)) const struct table *table_unusual(const struct key *key) {
-    const struct key_map *map = &key->keyspace->map;
-    if (table_any_payable() && ++lookups % LOOKUPS_PER_STEP == 0)
-        key_map_pay(map, key->hash, share_of(1));
-    return key_map_table(map, key->hash);
+/* A lookup's share of the resizing that tables owe, which the key's table pays. */
+static __attribute__((noinline)) void pay_share(const struct key *key) {
+    if (++lookups % LOOKUPS_PER_STEP == 0) key_map_pay(&key->keyspace->map, key->hash, share_of(1));
 }
 
 static __attribute__((noinline)) struct entry *expire_found(const struct key *key,
@@ -462,11 +458,9 @@ static __attribute__((noinline)) struct entry *expire_found(const struct key *ke
 }
 
 struct entry *keyspace_find(const struct key *key) {
-    const struct table *t = key->keyspace->map.table;
-    if (__builtin_expect(!t || table_any_payable(), 0)) {
-        t = table_unusual(key);
-        if (!t) return NULL;
-    }
+    const struct table *t = key_map_table(&key->keyspace->map, key->hash);
+    if (__builtin_expect(!t, 0)) return NULL;
+    if (__builtin_expect(table_any_payable(), 0)) pay_share(key);
     struct entry *e = table_find(t, key->hash, key->name.bytes, key->name.length);
     return e && __builtin_expect(is_due(e), 0) ? expire_found(key, e) : e;
 }

@@ -95,6 +95,15 @@ enum cluster_frame cluster_message_frame(struct slice received, size_t bytes_max
     return received.length < total ? CLUSTER_FRAME_PART : CLUSTER_FRAME_WHOLE;
 }
 
+enum cluster_message_type cluster_message_type_of(struct slice frame) {
+    const unsigned char *bytes = (const unsigned char *)frame.bytes;
+    ASSERT(frame.length >= CLUSTER_HEADER_BYTES);
+    unsigned type = get_16(bytes + AT_TYPE);
+    if (get_16(bytes + AT_VERSION) != VERSION || type >= CLUSTER_MESSAGE_TYPES)
+        return CLUSTER_MESSAGE_TYPES;
+    return (enum cluster_message_type)type;
+}
+
 /* ---- Parsing ---- */
 
 /* False where the bytes are no id. Zeros are "no id" where `optional`. */

@@ -103,22 +103,23 @@ enum cluster_frame {
 /* Judges the bytes that have been received so far. `*length` becomes the frame's length, or 0 while
  * it is not known. A frame may have at most `bytes_max` bytes, and one without texts (all but
  * PUBLISH and MODULE) no more than CLUSTER_NODES_MAX entries need. */
-FOR_TESTS enum cluster_frame cluster_message_frame(struct slice received, size_t bytes_max,
-                                                   size_t *length);
+enum cluster_frame cluster_message_frame(struct slice received, size_t bytes_max, size_t *length);
+/* The type of a whole frame; CLUSTER_MESSAGE_TYPES where the version or the type is not known here,
+ * so that the frame is to be ignored. */
+enum cluster_message_type cluster_message_type_of(struct slice frame);
 /* Parses a whole frame. False, with a reason in `*why` that stands for ever, where the message is
  * to be ignored: another version, an unknown type, a length that does not fit, a malformed id or
  * host. The message borrows from the bytes. */
-FOR_TESTS MUST_USE bool cluster_message_parse(struct slice frame, struct cluster_message *m,
-                                              const char **why);
+MUST_USE bool cluster_message_parse(struct slice frame, struct cluster_message *m,
+                                    const char **why);
 /* Reads the entry; the parse has found it sound. */
-FOR_TESTS void cluster_message_entry(const struct cluster_message *m, unsigned at,
-                                     struct cluster_entry *entry);
+void cluster_message_entry(const struct cluster_message *m, unsigned at,
+                           struct cluster_entry *entry);
 
 /* Appends the message as 6.2 sends it, of the PING family without entries. `entry_count` and
  * `entries` are ignored. The texts of PUBLISH and MODULE must be below 2 GiB. */
-FOR_TESTS void cluster_message_print(const struct cluster_message *m, struct buffer *out);
+void cluster_message_print(const struct cluster_message *m, struct buffer *out);
 /* Appends an entry to the message of the PING family that begins at `start` of the buffer and ends
  * with it. */
-FOR_TESTS void cluster_message_add(struct buffer *out, size_t start,
-                                   const struct cluster_entry *entry);
+void cluster_message_add(struct buffer *out, size_t start, const struct cluster_entry *entry);
 #endif

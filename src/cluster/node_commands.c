@@ -12,9 +12,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "bus/meet.h"
 #include "cluster/answers.h"
 #include "cluster/follow.h"
 #include "cluster/service.h"
@@ -46,14 +48,17 @@ static bool parse_port(const struct call *call, int index, const char *refusal, 
 
 static bool port_is_valid(int64_t port) { return port > 0 && port <= UINT16_MAX; }
 
-static bool is_numeric_address(struct slice text) {
+/* Writes the address, which is a number, in its usual form. */
+static bool read_numeric_address(struct slice text, char host[CLUSTER_HOST_CHARS + 1]) {
     unsigned char address[sizeof(struct in6_addr)];
-    if (text.length > CLUSTER_HOST_CHARS) return false;
-    char *copy = slice_dup_c_string(text, MEMORY_OTHER);
-    bool numeric =
-        inet_pton(AF_INET, copy, address) == 1 || inet_pton(AF_INET6, copy, address) == 1;
-    memory_free(copy, MEMORY_OTHER);
-    return numeric;
+    char copy[CLUSTER_HOST_CHARS + 1];
+    if (text.length > CLUSTER_HOST_CHARS || memchr(text.bytes, 0, text.length)) return false;
+    memcpy(copy, text.bytes, text.length);
+    copy[text.length] = '\0';
+    int family = inet_pton(AF_INET, copy, address) == 1    ? AF_INET
+                 : inet_pton(AF_INET6, copy, address) == 1 ? AF_INET6
+                                                           : AF_UNSPEC;
+    return family != AF_UNSPEC && inet_ntop(family, address, host, CLUSTER_HOST_CHARS + 1);
 }
 
 void cluster_meet(struct call *call) {
@@ -62,8 +67,13 @@ void cluster_meet(struct call *call) {
     bus_port = port_is_valid(port) ? port + CLUSTER_BUS_PORT_OFFSET : 0;
     if (call->argc == 5 && !parse_port(call, 4, "Invalid TCP bus port specified: ", &bus_port))
         return;
-    if (is_numeric_address(call->argv[2]) && port_is_valid(port) && port_is_valid(bus_port)) {
-        cluster_reply_no_bus(call);
+    struct cluster_address address = {.host = ""};
+    if (read_numeric_address(call->argv[2], address.host) && port_is_valid(port) &&
+        port_is_valid(bus_port)) {
+        address.port = (uint16_t)port;
+        address.bus_port = (uint16_t)bus_port;
+        cluster_handshake_begin(cluster_here(), &address, CLUSTER_NODE_MEET);
+        reply_ok(call->client);
         return;
     }
     struct slice host = call->argv[2], text = call->argv[3];
@@ -86,6 +96,7 @@ void cluster_forget(struct call *call) {
     } else if (node == c->self->primary) {
         reply_error(call->client, "Can't forget my master!");
     } else {
+        cluster_forget_id(&node->id, clock_wall_msec());
         cluster_drop(c, node);
         cluster_reply_changed(call);
     }

@@ -84,6 +84,11 @@ static const struct option_row option_rows[] = {
            80, "A replica never takes over by itself."),
     SWITCH("cluster-allow-reads-when-down", NULL, &values.reads_when_down, "no", 90,
            "Answer reads while the cluster is down."),
+    OPTION_BYTES(
+        "cluster-link-sendbuf-limit", &values.link_sendbuf_limit, "64mb", 0, INT64_MAX,
+        OPTION_MUTABLE, "cluster", 95,
+        "Bytes that may wait to be sent to one node over the cluster bus; a link with more "
+        "is closed, and opened again. One message always has room. 0: no limit."),
     {.name = "cluster-announce-ip",
      .type = OPTION_TYPE_STRING,
      .flags = OPTION_MUTABLE,

@@ -11,14 +11,15 @@
 
 /* The present values. */
 struct cluster_options {
-    bool enabled;             /* cluster-enabled */
-    const char *file;         /* cluster-config-file */
-    int64_t node_timeout_ms;  /* cluster-node-timeout */
-    bool replica_migration;   /* cluster-allow-replica-migration */
-    bool full_coverage;       /* cluster-require-full-coverage */
-    bool no_failover;         /* cluster-replica-no-failover */
-    bool reads_when_down;     /* cluster-allow-reads-when-down */
-    const char *announced_ip; /* cluster-announce-ip; "" = not set */
+    bool enabled;               /* cluster-enabled */
+    const char *file;           /* cluster-config-file */
+    int64_t node_timeout_ms;    /* cluster-node-timeout */
+    bool replica_migration;     /* cluster-allow-replica-migration */
+    bool full_coverage;         /* cluster-require-full-coverage */
+    bool no_failover;           /* cluster-replica-no-failover */
+    bool reads_when_down;       /* cluster-allow-reads-when-down */
+    int64_t link_sendbuf_limit; /* cluster-link-sendbuf-limit, bytes; 0 = none */
+    const char *announced_ip;   /* cluster-announce-ip; "" = not set */
     /* cluster-announce-port ...; 0 = not set */
     int64_t announced_port, announced_tls_port, announced_bus_port;
 };

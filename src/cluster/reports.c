@@ -5,6 +5,8 @@
 
 #include <inttypes.h>
 
+#include "base/clock.h"
+#include "bus/bus.h"
 #include "cluster/answers.h"
 #include "cluster/service.h"
 #include "command/call.h"
@@ -19,7 +21,8 @@
 /* The text for clients over TLS, and for those without. */
 static struct kept_text {
     struct buffer text;
-    uint64_t changes; /* of the cluster when the text was made */
+    uint64_t changes;  /* of the cluster when the text was made, and */
+    int64_t made_msec; /* when, because times of pings are no changes */
     bool made;
 } nodes_texts[2];
 
@@ -27,11 +30,13 @@ void cluster_report_nodes(struct call *call) {
     struct cluster *c = cluster_here();
     bool plain = cluster_call_is_plain(call);
     struct kept_text *kept = &nodes_texts[plain];
-    if (!kept->made || kept->changes != c->changes) {
+    int64_t now_msec = clock_cached_msec();
+    if (!kept->made || kept->changes != c->changes || kept->made_msec != now_msec) {
         if (!kept->made) buffer_init(&kept->text, MEMORY_OTHER);
         buffer_clear(&kept->text);
         cluster_nodes_print(c, plain, 0, &kept->text);
         kept->changes = c->changes;
+        kept->made_msec = now_msec;
         kept->made = true;
     }
     reply_verbatim(call->client, buffer_slice(&kept->text), "txt");
@@ -116,7 +121,25 @@ static void print_state(const struct cluster *c, struct buffer *out) {
                   failed);
 }
 
-/* No message is sent or received as long as there is no bus. */
+static uint64_t messages_total(const uint64_t by_type[CLUSTER_MESSAGE_TYPES]) {
+    uint64_t total = 0;
+    for (size_t i = 0; i < CLUSTER_MESSAGE_TYPES; i++) total += by_type[i];
+    return total;
+}
+
+/* A line for each type that has occurred, and one for all of them. */
+static void print_messages(const uint64_t by_type[CLUSTER_MESSAGE_TYPES], const char *way,
+                           struct buffer *out) {
+    static const char *const names[CLUSTER_MESSAGE_TYPES] = {
+        "ping",     "pong",     "meet",   "fail",    "publish",
+        "auth-req", "auth-ack", "update", "mfstart", "module"};
+    for (size_t i = 0; i < CLUSTER_MESSAGE_TYPES; i++)
+        if (by_type[i])
+            buffer_printf(out, "cluster_stats_messages_%s_%s:%" PRIu64 "\r\n", names[i], way,
+                          by_type[i]);
+    buffer_printf(out, "cluster_stats_messages_%s:%" PRIu64 "\r\n", way, messages_total(by_type));
+}
+
 void cluster_report_info(struct call *call) {
     const struct cluster *c = cluster_here();
     struct buffer text;
@@ -127,11 +150,10 @@ void cluster_report_info(struct call *call) {
                   "cluster_size:%zu\r\n"
                   "cluster_current_epoch:%" PRIu64
                   "\r\n"
-                  "cluster_my_epoch:%" PRIu64
-                  "\r\n"
-                  "cluster_stats_messages_sent:0\r\n"
-                  "cluster_stats_messages_received:0\r\n",
+                  "cluster_my_epoch:%" PRIu64 "\r\n",
                   c->count, cluster_size(c), c->current_epoch, cluster_node_epoch(c->self));
+    print_messages(cluster_bus_counts()->sent, "sent", &text);
+    print_messages(cluster_bus_counts()->received, "received", &text);
     reply_verbatim(call->client, buffer_slice(&text), "txt");
     buffer_free(&text);
 }
@@ -148,9 +170,31 @@ static void print_connections(const struct metric_row *row, struct buffer *out) 
     buffer_printf(out, "%zu", c ? 2 * (c->count - 1) : 0);
 }
 
+static void print_sent(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%" PRIu64, messages_total(cluster_bus_counts()->sent));
+}
+static void print_received(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%" PRIu64, messages_total(cluster_bus_counts()->received));
+}
+static void print_malformed(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%" PRIu64, cluster_bus_counts()->malformed);
+}
+static void print_overflowed(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%" PRIu64, cluster_bus_counts()->overflowed);
+}
+
 static const struct metric_row metric_rows[] = {
     METRIC_PRINT("Cluster", 10, "cluster_enabled", METRIC_GAUGE, print_enabled,
                  "1 where this server is a node of a cluster, else 0."),
+    METRIC_PRINT("Cluster", 1010, "cluster_bus_messages_sent", METRIC_COUNTER, print_sent,
+                 "Messages that were sent over the cluster bus; CLUSTER INFO has them by type."),
+    METRIC_PRINT("Cluster", 1020, "cluster_bus_messages_received", METRIC_COUNTER, print_received,
+                 "Messages that came over the cluster bus, those that were ignored included."),
+    METRIC_PRINT("Cluster", 1030, "cluster_bus_malformed", METRIC_COUNTER, print_malformed,
+                 "Links of the cluster bus that were closed because their bytes were no message."),
+    METRIC_PRINT("Cluster", 1040, "cluster_bus_overflowed", METRIC_COUNTER, print_overflowed,
+                 "Links of the cluster bus that were closed because more than "
+                 "cluster-link-sendbuf-limit waited to be sent."),
     METRIC_PRINT("Clients", 20, "cluster_connections", METRIC_GAUGE, print_connections,
                  "Two for each other node of the cluster that this one knows."),
 };

@@ -3,8 +3,10 @@
  *
  *   start    configured -> open: nodes.conf is locked and read -> the role is decided (follow.h)
  *            -> data is loaded -> loaded: slots of keys without an owner become this node's
- *   turn     step: after a change the state is judged, and nodes.conf is written
- *   clock    tick: the own address, the role, and, while the state is fail, the state
+ *   turn     messages of the bus (bus.h) change the view (intake.h); step: after a change the state
+ *            is judged, and nodes.conf is written; roles and lost keys follow (carry_out.h)
+ *   clock    tick: the own address, the heartbeat, the role, and, while the state is fail, the
+ *            state
  *   end      close: nodes.conf is written, its lock given back
  *
  * Whoever changes the cluster calls cluster_changed, and need not ask for a write: the step does,
@@ -17,6 +19,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "bus/bus.h"
+#include "bus/heartbeat.h"
+#include "bus/meet.h"
+#include "cluster/carry_out.h"
 #include "cluster/follow.h"
 #include "cluster/gate.h"
 #include "cluster/options.h"
@@ -36,6 +42,7 @@
 static struct cluster *here;
 static struct cluster_state_memory state_memory;
 static struct loop_timer clock_timer;
+static int64_t ticked_msec;   /* monotonic: the last tick; 0 = there was none */
 static uint64_t seen_changes; /* `changes`, as of the last step */
 
 struct cluster *cluster_here(void) {
@@ -47,13 +54,14 @@ bool cluster_is_enabled(void) { return cluster_options()->enabled; }
 
 static void address_from_options(struct cluster_address *a) {
     const struct cluster_options *o = cluster_options();
-    bool tls = migrate_is_over_tls();
+    bool tls = migrate_transport();
     int64_t own = tls ? listen_tls_port() : listen_port();
     int64_t said = tls ? o->announced_tls_port : o->announced_port;
     a->port = (uint16_t)(said ? said : own);
     a->plain_port = (uint16_t)(!tls ? 0 : o->announced_port ? o->announced_port : listen_port());
     a->bus_port =
         (uint16_t)(o->announced_bus_port ? o->announced_bus_port : own + CLUSTER_BUS_PORT_OFFSET);
+    here->announces_host = *o->announced_ip;
     if (*o->announced_ip) snprintf(a->host, sizeof(a->host), "%s", o->announced_ip);
 }
 
@@ -90,11 +98,24 @@ bool cluster_service_step(void) {
         seen_changes = here->changes;
         (void)cluster_file_later();
     }
-    return cluster_file_step();
+    bool more = cluster_file_step();
+    cluster_carry_out_step();
+    cluster_bus_step();
+    return more;
+}
+
+/* By how much the tick comes too late. Less than a whole tick is the usual course of things. */
+static int64_t lateness_msec(void) {
+    int64_t now_msec = clock_monotonic_msec(), late_msec = 0;
+    if (ticked_msec) late_msec = now_msec - ticked_msec - CLUSTER_TICK_MSEC;
+    ticked_msec = now_msec;
+    return late_msec < CLUSTER_TICK_MSEC ? 0 : late_msec;
 }
 
 static int64_t clock_tick(struct loop_timer *timer) {
     refresh_self();
+    cluster_heartbeat_tick(here, clock_wall_msec(), lateness_msec(),
+                           cluster_options()->node_timeout_ms);
     if (!link_is_replica()) cluster_follow(); /* the primary's address may be known now */
     if (!here->ok) judge_state();
     return CLUSTER_TICK_MSEC;
@@ -111,13 +132,20 @@ bool cluster_service_configured(void) {
 }
 
 static bool ports_are_possible(void) {
-    int port = migrate_is_over_tls() ? listen_tls_port() : listen_port();
+    int port = migrate_transport() ? listen_tls_port() : listen_port();
     if (port <= CLIENT_PORT_MAX) return true;
     log_warning(
         "Redis port number too high. Cluster communication port is 10,000 port numbers higher than "
         "your Redis port. Your Redis port number must be 55535 or less.");
     return false;
 }
+
+static int64_t sendbuf_limit(void) { return cluster_options()->link_sendbuf_limit; }
+
+static const struct cluster_bus_hooks bus_hooks = {.transport = migrate_transport,
+                                                   .sendbuf_limit = sendbuf_limit,
+                                                   .connected = cluster_heartbeat_connected,
+                                                   .received = cluster_carry_out_received};
 
 bool cluster_service_open(struct loop *loop) {
     if (!cluster_is_enabled()) return true;
@@ -128,6 +156,9 @@ bool cluster_service_open(struct loop *loop) {
     cluster_follow_open(here);
     cluster_gate_open(here, &cluster_options()->reads_when_down);
     cluster_redirect_open(here);
+    cluster_carry_out_open(here);
+    cluster_heartbeat_open(here);
+    cluster_bus_open(loop, here, &bus_hooks);
     cluster_options_set_observer(options_changed);
     clock_timer.callback = clock_tick;
     loop_timer_start(loop, &clock_timer, CLUSTER_TICK_MSEC);
@@ -159,7 +190,9 @@ static void take_responsibility(unsigned slot) {
 }
 
 bool cluster_service_loaded(void) {
-    if (!here || !cluster_node_is_primary(here->self)) return true;
+    if (!here) return true;
+    cluster_bus_accept();
+    if (!cluster_node_is_primary(here->self)) return true;
     if (has_other_databases()) {
         log_warning(
             "You can't have keys in a DB different than DB 0 when in Cluster mode. "
@@ -175,6 +208,8 @@ void cluster_service_close(void) {
     if (!here) return;
     /* Clients that wait for this are answered before their connections close. */
     if (cluster_file_write()) (void)cluster_file_step();
+    cluster_bus_close();
+    cluster_forgotten_clear();
     cluster_file_close();
     cluster_free(here);
     here = NULL;

@@ -13,6 +13,7 @@
 #include "command/call.h"
 #include "command/command.h"
 #include "command/row.h"
+#include "exec/effects.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "publish/pubsub.h"
@@ -34,6 +35,7 @@ static void command_punsubscribe(struct call *call) { unsubscribe_generic(call, 
 static void command_publish(struct call *call) {
     size_t sent = pubsub_publish(call->argv[1], call->argv[2]);
     reply_integer(call->client, (int64_t)sent);
+    if (pubsub_reaches_replicas()) effect_none();
 }
 
 /* ---- PUBSUB ---- */

@@ -255,7 +255,8 @@ bool connection_watch(struct connection *c, struct loop *loop, struct loop_watch
                       unsigned wanted) {
     c->loop = loop;
     c->pending.watcher = watcher;
-    if (!loop_watch(loop, watcher, connection_interest(c, wanted))) return false;
+    if (!loop_watch(loop, watcher, connection_interest(c, wanted) | (wanted & LOOP_FIRST)))
+        return false;
     tell_pending(c);
     return true;
 }

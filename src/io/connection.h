@@ -147,7 +147,8 @@ unsigned connection_ready(const struct connection *c, unsigned ready);
 bool connection_has_pending(const struct connection *c);
 
 /* Watches the socket for the events that `wanted` needs, and for pending bytes; called instead of
- * loop_watch, with the same contract. The callback passes `ready` through connection_ready. */
+ * loop_watch, with the same contract (LOOP_FIRST included). The callback passes `ready` through
+ * connection_ready. */
 MUST_USE bool connection_watch(struct connection *c, struct loop *loop,
                                struct loop_watcher *watcher, unsigned wanted);
 /* To be called instead of loop_unwatch. */

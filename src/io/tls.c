@@ -482,10 +482,11 @@ static bool make_ssl(struct tls *t) {
         return !server_name || SSL_set_tlsext_host_name(t->ssl, server_name);
     }
     SSL_set_accept_state(t->ssl);
+    enum tls_auth asked = t->connection.transport == &tls_mutual_transport ? TLS_AUTH_YES : auth;
     SSL_set_verify(t->ssl,
-                   auth == TLS_AUTH_NO         ? SSL_VERIFY_NONE
-                   : auth == TLS_AUTH_OPTIONAL ? SSL_VERIFY_PEER
-                                               : SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
+                   asked == TLS_AUTH_NO         ? SSL_VERIFY_NONE
+                   : asked == TLS_AUTH_OPTIONAL ? SSL_VERIFY_PEER
+                                                : SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
                    NULL);
     return true;
 }
@@ -675,15 +676,12 @@ static void close_connection(struct connection *c) {
     ERR_clear_error();
 }
 
-const struct connection_transport tls_transport = {
-    .name = "tls",
-    .bytes = sizeof(struct tls),
-    .memory = &tls_memory,
-    .open = open_connection,
-    .handshake = shake_hands,
-    .read = read_bytes,
-    .writev = tls_write_pieces,
-    .broken_text = broken_text,
-    .has_pending = has_pending,
-    .close = close_connection,
-};
+#define TRANSPORT                                                                           \
+    {                                                                                       \
+        .name = "tls", .bytes = sizeof(struct tls), .memory = &tls_memory,                  \
+        .open = open_connection, .handshake = shake_hands, .read = read_bytes,              \
+        .writev = tls_write_pieces, .broken_text = broken_text, .has_pending = has_pending, \
+        .close = close_connection                                                           \
+    }
+const struct connection_transport tls_transport = TRANSPORT;
+const struct connection_transport tls_mutual_transport = TRANSPORT;

@@ -71,6 +71,9 @@ bool tls_pair_fits(void);
 FOR_TESTS void tls_forget(void);
 
 extern const struct connection_transport tls_transport;
+/* The transport for accepted connections whose other end must have a certificate, whatever
+ * tls-auth-clients says: nodes of a cluster. */
+extern const struct connection_transport tls_mutual_transport;
 
 /* Of accepted connections, since the start or tls_stats_clear. */
 struct tls_stats {

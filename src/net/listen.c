@@ -255,6 +255,18 @@ static size_t count_connections(void) {
     return count;
 }
 
+/* Names what else counts, because an operator who sees fewer clients than maxclients looks for it.
+ */
+static void refuse_for_number(const struct listen_kind *kind, int fd) {
+    char text[REASON_CHARS];
+    const char *others = NULL;
+    for (int i = 0; i < kind_count; i++)
+        if (kinds[i]->counted_name && kinds[i]->port()) others = kinds[i]->counted_name;
+    snprintf(text, sizeof(text), "-ERR max number of clients%s%s reached\r\n", others ? " + " : "",
+             others ? others : "");
+    refuse_connection(kind, fd, text);
+}
+
 bool listen_is_protected_from(const struct socket_peer *peer) {
     return protected_mode && !bind_count && !client_strangers_any() && !socket_peer_is_local(peer);
 }
@@ -269,7 +281,7 @@ static void accept_client(const struct listen_kind *kind, int fd, const struct s
     char reason[REASON_CHARS];
     if (count_connections() >= (size_t)client_maxclients()) {
         rejected++;
-        refuse_connection(kind, fd, "-ERR max number of clients reached\r\n");
+        refuse_for_number(kind, fd);
         return;
     }
     if (listen_is_protected_from(peer)) {
@@ -454,7 +466,9 @@ static bool set_add_address(struct listener_set *s, struct place p, bool quiet) 
 /* Adds the sockets of one kind on all addresses. False at the first that cannot be opened. */
 static bool set_add_kind(struct listener_set *s, const struct listen_kind *kind, bool quiet) {
     const char *address = bind_addresses.bytes;
-    struct place p = {.address = "*", .port = kind->port(), .kind = kind};
+    int shown_port = kind->port();
+    struct place p = {
+        .address = "*", .port = shown_port ? shown_port + kind->above : 0, .kind = kind};
     if (!p.port) return true;
     if (!bind_count) {
         struct place any = p;

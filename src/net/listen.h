@@ -37,6 +37,11 @@ struct listen_kind {
     bool (*has_room)(void);
     /* The number of connections of this kind that count for maxclients. NULL: none count. */
     size_t (*counted)(void);
+    /* What these are called in the refusal of a client for which there is no room, which names them
+     * as long as the kind has a port. NULL where none count. */
+    const char *counted_name;
+    /* The kind listens so many ports above `port`, which messages show. */
+    int above;
 };
 
 /* Registers options and metrics. `default_port` is the default of the option port, as text, and is

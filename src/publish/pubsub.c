@@ -353,9 +353,15 @@ size_t pubsub_deliver(struct slice channel, struct slice message) {
     return pubsub_has_listeners() ? send_to_listeners(channel, message) : 0;
 }
 
-const struct pubsub_observer pubsub_delivery = {pubsub_deliver};
+const struct pubsub_observer pubsub_delivery = {.published = pubsub_deliver};
 
 void pubsub_set_observers(const struct pubsub_observer *const *list) { observers = list; }
+
+bool pubsub_reaches_replicas(void) {
+    for (const struct pubsub_observer *const *o = observers; *o; o++)
+        if ((*o)->reaches_replicas && (*o)->reaches_replicas()) return true;
+    return false;
+}
 
 size_t pubsub_publish(struct slice channel, struct slice message) {
     size_t sent = 0;

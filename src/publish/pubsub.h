@@ -34,6 +34,9 @@ bool pubsub_has_listeners(void);
 struct pubsub_observer {
     /* Returns the number of clients that the message was sent to. */
     size_t (*published)(struct slice channel, struct slice message);
+    /* Whether its messages reach this server's replicas, too, so that these must not get PUBLISH by
+     * their stream. NULL: they do not. */
+    bool (*reaches_replicas)(void);
 };
 /* Sets the observers, in their order, ended by NULL. The array must live as long as the process;
  * server/wiring.c has the server's. */
@@ -43,6 +46,8 @@ extern const struct pubsub_observer pubsub_delivery;
 /* Publishes a client's message: calls the observers, and returns the sum of their results. Events
  * of keys are delivered, not published, because they concern this server only. */
 size_t pubsub_publish(struct slice channel, struct slice message);
+/* Whether an observer brings messages to the replicas. */
+bool pubsub_reaches_replicas(void);
 
 /* Subscribes the client, unless it is subscribed, and replies so in either case. Does nothing for a
  * closing client. O(1). */

@@ -469,7 +469,7 @@ static const struct metric_row metric_rows[] = {
                  "Connections that MIGRATE keeps for the next one."),
 };
 
-bool migrate_is_over_tls(void) { return tls.wanted; }
+const struct connection_transport *migrate_transport(void) { return tls_for(&tls); }
 
 static const struct option_row option_rows[] = {
     {.name = "tls-cluster",
@@ -481,8 +481,8 @@ static const struct option_row option_rows[] = {
      .variable = &tls.wanted,
      .apply = tls_options_apply,
      .help =
-         "Connect over TLS to the servers that MIGRATE sends keys to, and show the TLS ports of "
-         "nodes of a cluster."},
+         "The bus of a cluster, and MIGRATE, use TLS, and the TLS ports of nodes are shown. Both "
+         "ends of the bus must have a certificate."},
 };
 
 void migrate_register(void) {

@@ -5,10 +5,13 @@
 #define EVENKEEL_REPLICATION_MIGRATE_H
 #include <stdbool.h>
 
+struct connection_transport;
+
 /* Registers command, option and metric. Once, at start. */
 void migrate_register(void);
-/* Whether tls-cluster is on: nodes of a cluster talk to each other over TLS. */
-bool migrate_is_over_tls(void);
+/* The transport of connections between the nodes of a cluster, as tls-cluster says; NULL = plain
+ * sockets. */
+const struct connection_transport *migrate_transport(void);
 /* Called several times a second: closes connections that were not used for MIGRATE_KEPT_MSEC. */
 void migrate_cron(void);
 

@@ -54,12 +54,14 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/panic.h"
+#include "bus/bus.h"
 #include "cluster/client_modes.h"
 #include "cluster/commands.h"
 #include "cluster/follow.h"
 #include "cluster/gate.h"
 #include "cluster/options.h"
 #include "cluster/redirect.h"
+#include "cluster/relay.h"
 #include "cluster/reports.h"
 #include "cluster/service.h"
 #include "command/call.h"
@@ -380,7 +382,8 @@ static const struct keyspace_observer *const keyspace_observers[] = {&effects_ob
                                                                      &own_keys_observer,
                                                                      NULL};
 static const struct notify_observer *const notify_observers[] = {&notify_publisher, NULL};
-static const struct pubsub_observer *const pubsub_observers[] = {&pubsub_delivery, NULL};
+static const struct pubsub_observer *const pubsub_observers[] = {&pubsub_delivery, &cluster_relay,
+                                                                 NULL};
 /* The states of a client that folders above net/ keep, in the order in which its closing is
  * told. */
 struct client_state *const wiring_client_states[] = {
@@ -453,17 +456,11 @@ static const struct child_observer process_child_observer = {.in_child = become_
 
 /* The order of what a fork causes: work that rests while the child lives; what the child closes;
  * its title. */
-static const struct child_observer *const child_observers[] = {&effects_child_observer,
-                                                               &saving_child_observer,
-                                                               &listen_child_observer,
-                                                               &client_child_observer,
-                                                               &scrape_child_observer,
-                                                               &peer_child_observer,
-                                                               &process_child_observer,
-                                                               &cron_child_observer,
-                                                               &saver_child_observer,
-                                                               &cluster_file_child_observer,
-                                                               NULL};
+static const struct child_observer *const child_observers[] = {
+    &effects_child_observer,      &saving_child_observer,      &listen_child_observer,
+    &client_child_observer,       &scrape_child_observer,      &peer_child_observer,
+    &process_child_observer,      &cron_child_observer,        &saver_child_observer,
+    &cluster_file_child_observer, &cluster_bus_child_observer, NULL};
 /* The fields that snapshots have besides keys, in the order of the file. */
 static const struct rdb_field *const snapshot_fields[] = {
     &saved_history_database, &saved_history_id, &saved_history_place, &saved_scripts, NULL};

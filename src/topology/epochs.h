@@ -24,8 +24,8 @@
 /* Takes note of the epochs that a node has said: the current one, and the one of its own claim,
  * which belongs to `node` only where the node is no replica. Neither falls. True: one of them has
  * risen. */
-FOR_TESTS bool cluster_epoch_hear(struct cluster *c, struct cluster_node *node,
-                                  uint64_t current_epoch, uint64_t config_epoch);
+bool cluster_epoch_hear(struct cluster *c, struct cluster_node *node, uint64_t current_epoch,
+                        uint64_t config_epoch);
 /* Gives this node the next epoch without a vote (BUMPEPOCH, TAKEOVER, an imported slot), unless its
  * own is the greatest already and not 0. Returns whether it has. The new epoch must not be told to
  * anybody before it is on disk (topology/nodes_file.h). */
@@ -35,5 +35,5 @@ bool cluster_epoch_bump(struct cluster *c);
 uint64_t cluster_epoch_next(struct cluster *c);
 /* Ends a collision with a primary that claims under this primary's epoch: the one with the smaller
  * id takes the next epoch. Returns whether this node has. */
-FOR_TESTS bool cluster_epoch_part(struct cluster *c, const struct cluster_node *other);
+bool cluster_epoch_part(struct cluster *c, const struct cluster_node *other);
 #endif

@@ -22,27 +22,25 @@
 
 /* Notes that `by` does not reach the node. True: it had not said so, or its report was withdrawn.
  */
-FOR_TESTS bool cluster_report_add(struct cluster_node *about, struct cluster_node *by,
-                                  int64_t now_msec);
+bool cluster_report_add(struct cluster_node *about, struct cluster_node *by, int64_t now_msec);
 /* Withdraws its report. True: there was one. */
-FOR_TESTS bool cluster_report_withdraw(struct cluster_node *about, const struct cluster_node *by);
+bool cluster_report_withdraw(struct cluster_node *about, const struct cluster_node *by);
 /* Forgets reports that are too old, and returns how many are left. */
-FOR_TESTS size_t cluster_reports_count(struct cluster_node *about, int64_t now_msec,
-                                       int64_t timeout_msec);
+size_t cluster_reports_count(struct cluster_node *about, int64_t now_msec, int64_t timeout_msec);
 
 /* Suspects the node where a ping has no answer for T, and nothing else has come from it since. To
  * be called when all that has arrived was read. True: it is suspected now, and was not. */
-FOR_TESTS bool cluster_failure_suspect(struct cluster *c, struct cluster_node *node,
-                                       int64_t now_msec, int64_t timeout_msec);
+bool cluster_failure_suspect(struct cluster *c, struct cluster_node *node, int64_t now_msec,
+                             int64_t timeout_msec);
 /* Declares a suspected node as failed where a majority of the voters reports it, this node among
  * them if it is one. True: it has failed now, and the others are to be told (FAIL). */
-FOR_TESTS MUST_USE bool cluster_failure_judge(struct cluster *c, struct cluster_node *node,
-                                              int64_t now_msec, int64_t timeout_msec);
+MUST_USE bool cluster_failure_judge(struct cluster *c, struct cluster_node *node, int64_t now_msec,
+                                    int64_t timeout_msec);
 /* Believes the sender of a FAIL. True: the node had not failed. False for this node itself. */
-FOR_TESTS bool cluster_failure_believe(struct cluster *c, struct cluster_node *node,
-                                       const struct cluster_node *sender, int64_t now_msec);
+bool cluster_failure_believe(struct cluster *c, struct cluster_node *node,
+                             const struct cluster_node *sender, int64_t now_msec);
 /* Takes note that the node has answered a ping. True: it was suspected or failed, and is not any
  * more. */
-FOR_TESTS bool cluster_failure_end(struct cluster *c, struct cluster_node *node, int64_t now_msec,
-                                   int64_t timeout_msec);
+bool cluster_failure_end(struct cluster *c, struct cluster_node *node, int64_t now_msec,
+                         int64_t timeout_msec);
 #endif

@@ -29,13 +29,13 @@ struct cluster_claim {
  * slot. Slots that the claimer does not claim any more stay its until another node claims them.
  * `may_follow` is cluster-allow-replica-migration; where it is not set this node follows the
  * claimer only if all that it claims was this shard's, as after a failover. O(slots). */
-FOR_TESTS void cluster_claim(struct cluster *c, struct cluster_node *claimer,
-                             const unsigned char slots[CLUSTER_BITMAP_BYTES], bool may_follow,
-                             struct cluster_claim *claim);
+void cluster_claim(struct cluster *c, struct cluster_node *claimer,
+                   const unsigned char slots[CLUSTER_BITMAP_BYTES], bool may_follow,
+                   struct cluster_claim *claim);
 /* The owner of a slot that the sender claims under a smaller epoch than the owner's: the sender is
  * to be told of that owner (UPDATE). NULL = none. `sender` may be a replica, which claims its
  * primary's slots; `epoch` is its message's. O(slots). */
-FOR_TESTS struct cluster_node *cluster_claim_refuter(const struct cluster *c,
-                                                     const struct cluster_node *sender,
-                                                     uint64_t epoch, const unsigned char *slots);
+struct cluster_node *cluster_claim_refuter(const struct cluster *c,
+                                           const struct cluster_node *sender, uint64_t epoch,
+                                           const unsigned char *slots);
 #endif

@@ -35,8 +35,8 @@ MUST_USE bool cluster_run_next(const struct cluster *c, unsigned from, struct cl
 
 /* The bitmap of a node's slots as the bus and 6.2 have it: slot n is bit n % 8, from the low end,
  * of byte n / 8. */
-FOR_TESTS void cluster_slots_bitmap(const struct cluster *c, const struct cluster_node *owner,
-                                    unsigned char bitmap[CLUSTER_BITMAP_BYTES]);
+void cluster_slots_bitmap(const struct cluster *c, const struct cluster_node *owner,
+                          unsigned char bitmap[CLUSTER_BITMAP_BYTES]);
 static inline bool cluster_bitmap_has(const unsigned char *bitmap, unsigned slot) {
     return bitmap[slot / 8] >> (slot % 8) & 1;
 }

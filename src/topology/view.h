@@ -100,6 +100,7 @@ struct cluster {
     size_t count;
     uint64_t current_epoch;   /* the greatest epoch that this node has seen */
     uint64_t last_vote_epoch; /* in which this node has voted last; 0 = never */
+    bool announces_host;      /* the host of `self` is the operator's, not found out */
     bool ok;                  /* cluster_state: the keys may be used */
     /* By slot; NULL = none. Only topology/slots.h changes them. */
     struct cluster_node *owners[KEY_SLOTS];

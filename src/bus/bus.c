@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The sockets of the bus. bus.h has the idea.
+ *
+ *   own link        CONNECTS --> [SHAKES_HANDS] --> UP --> closed
+ *   incoming link               [SHAKES_HANDS] --> UP --> closed
+ *
+ * SHAKES_HANDS is only there with TLS (tls-cluster).
+ *
+ * Invariants
+ *  1. A link is in `links`, and a node's `link` or `incoming` names it as long as it is open and
+ *     the node's. A closed link is freed at once, or when its watcher's callback returns.
+ *  2. A link holds fewer bytes of input than one frame, which is bounded:
+ * CLUSTER_STRANGER_BYTES_MAX where the node is not known, KNOWN_BYTES_MAX else. Memory grows with
+ * the bytes that have come, not with what the header says.
+ *  3. A turn reads READ_BYTES of a link at most, so that it has fewer than READ_BYTES /
+ *     CLUSTER_HEADER_BYTES + 2 messages.
+ *  4. Parcels leave in the order in which they were sent. The first one that must wait for the disk
+ *     holds those behind it.
+ *  5. `queued_bytes` is the sum of the parcels' bytes in the queue. A parcel that would make it
+ * pass the limit is dropped, and the link closes in the next turn; but one parcel always has room.
+ *
+ * Bus sockets are watched with LOOP_FIRST, so that a herd of clients does not make this node look
+ * dead, and are served in nested turns, too (a busy script, a load).
+ */
+#include "bus/bus.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/panic.h"
+#include "base/system.h"
+#include "io/child.h"
+#include "io/connection.h"
+#include "io/loop.h"
+#include "io/socket.h"
+#include "io/tls.h"
+#include "net/listen.h"
+#include "topology/nodes.h"
+#include "topology/nodes_file.h"
+
+#define READ_BYTES (64 * 1024)
+/* A channel and a message of 512 MB, the longest strings of 6.2, fit into PUBLISH. */
+#define KNOWN_BYTES_MAX (UINT32_C(1024) * 1024 * 1024 + 64 * 1024)
+/* Incoming links of nodes that are not known. More would only wait in the system's queue; a node's
+ * first message makes it known, or shows that it is not. */
+#define STRANGERS_MAX 256
+/* One of them gives its place up after so long a silence. */
+#define STRANGER_SILENCE_MSEC 1000
+/* So many parcels in one system call. */
+#define PIECES_MAX 16
+#define REASON_CHARS 160
+/* Anybody can send what is no bus: at most one line in so much time. */
+#define TELL_MSEC 1000
+#define CLASS MEMORY_OTHER
+
+struct cluster_parcel {
+    unsigned references;
+    enum cluster_message_type type;
+    uint64_t version;
+    struct buffer bytes;
+};
+
+/* A parcel in a link's queue. */
+struct queued {
+    struct queued *next;
+    struct cluster_parcel *parcel;
+};
+
+enum link_phase { CONNECTS, SHAKES_HANDS, UP, CLOSED };
+
+struct cluster_link {
+    struct loop_watcher watcher;   /* first: the loop hands it back */
+    struct loop_pending pending;   /* while `doomed` */
+    struct list_link in_links;     /* in `links` */
+    struct connection *connection; /* NULL: a plain socket */
+    enum link_phase phase;
+    bool own;
+    bool busy;   /* its watcher's callback runs */
+    bool doomed; /* it closes in the next turn */
+    struct cluster_node *node;
+    int64_t opened_msec; /* wall time */
+    int64_t heard_msec;  /* monotonic: the last bytes */
+    struct buffer input;
+    struct queued *first, **last_next;
+    size_t written; /* of the first parcel */
+    size_t queued_bytes;
+};
+
+static struct {
+    struct loop *loop;
+    struct cluster *c; /* NULL = the bus is not open */
+    const struct cluster_bus_hooks *hooks;
+    bool accepts; /* a node that loads its files as a primary accepts nobody */
+    size_t strangers;
+    bool kind_added;
+    int64_t told_msec;
+} bus;
+static struct list_link links = {&links, &links};
+static struct cluster_bus_counts counts;
+
+const struct cluster_bus_counts *cluster_bus_counts(void) { return &counts; }
+
+/* ---- Parcels ---- */
+
+struct cluster_parcel *cluster_parcel_new(enum cluster_message_type type, struct buffer *bytes,
+                                          uint64_t version) {
+    struct cluster_parcel *parcel = memory_zalloc(sizeof(*parcel), CLASS);
+    parcel->references = 1;
+    parcel->type = type;
+    parcel->version = version;
+    parcel->bytes = *bytes;
+    *bytes = (struct buffer){.class = bytes->class};
+    return parcel;
+}
+
+void cluster_parcel_drop(struct cluster_parcel *parcel) {
+    ASSERT(parcel->references);
+    if (--parcel->references) return;
+    buffer_free(&parcel->bytes);
+    memory_free(parcel, CLASS);
+}
+
+static void queue_append(struct cluster_link *link, struct cluster_parcel *parcel) {
+    struct queued *item = memory_zalloc(sizeof(*item), CLASS);
+    item->parcel = parcel;
+    parcel->references++;
+    *link->last_next = item;
+    link->last_next = &item->next;
+    link->queued_bytes += parcel->bytes.length;
+}
+
+static void queue_remove(struct cluster_link *link) {
+    struct queued *item = link->first;
+    link->first = item->next;
+    if (!link->first) link->last_next = &link->first;
+    link->queued_bytes -= item->parcel->bytes.length;
+    link->written = 0;
+    cluster_parcel_drop(item->parcel);
+    memory_free(item, CLASS);
+}
+
+static bool is_ready(const struct queued *item) {
+    return item && cluster_file_is_saved(item->parcel->version);
+}
+
+/* ---- Making and closing ---- */
+
+static void link_ready(struct loop_watcher *watcher, unsigned ready);
+
+static bool is_stranger(const struct cluster_link *link) { return !link->own && !link->node; }
+
+/* Takes the socket and the connection. */
+static struct cluster_link *link_make(int fd, struct connection *connection, bool own) {
+    struct cluster_link *link = memory_zalloc(sizeof(*link), CLASS);
+    link->watcher.fd = fd;
+    link->watcher.callback = link_ready;
+    link->pending.watcher = &link->watcher;
+    link->connection = connection;
+    link->own = own;
+    link->opened_msec = clock_wall_msec();
+    link->heard_msec = clock_monotonic_msec();
+    link->input.class = CLASS;
+    link->last_next = &link->first;
+    list_append(&links, &link->in_links);
+    if (!own) bus.strangers++;
+    (void)socket_set_nodelay(fd, true);
+    return link;
+}
+
+static void link_free(struct cluster_link *link) { memory_free(link, CLASS); }
+
+static void leave_node(struct cluster_link *link) {
+    struct cluster_node *node = link->node;
+    bus.strangers -= is_stranger(link);
+    link->node = NULL;
+    if (!node) return;
+    if (node->link == link) node->link = NULL;
+    if (node->incoming == link) node->incoming = NULL;
+}
+
+void cluster_link_close(struct cluster_link *link) {
+    if (link->phase == CLOSED) return;
+    leave_node(link);
+    link->phase = CLOSED;
+    loop_pending_end(bus.loop, &link->pending);
+    if (link->connection) {
+        connection_unwatch(link->connection);
+        connection_close(link->connection);
+        link->connection = NULL;
+    }
+    loop_unwatch(bus.loop, &link->watcher);
+    system_close(link->watcher.fd);
+    list_remove(&link->in_links);
+    while (link->first) queue_remove(link);
+    buffer_free(&link->input);
+    if (!link->busy) link_free(link);
+}
+
+/* Closes the link in the next turn. */
+static void link_doom(struct cluster_link *link) {
+    link->doomed = true;
+    loop_pending_begin(bus.loop, &link->pending);
+}
+
+/* ---- What the loop watches ---- */
+
+/* Closes the link where the loop refuses. */
+static void watch_wanted(struct cluster_link *link) {
+    unsigned wanted = LOOP_READABLE;
+    if (link->phase == CONNECTS) wanted = LOOP_WRITABLE;
+    if (link->phase == UP && is_ready(link->first)) wanted |= LOOP_WRITABLE;
+    wanted |= LOOP_FIRST;
+    bool watched = link->connection && link->phase != CONNECTS
+                       ? connection_watch(link->connection, bus.loop, &link->watcher, wanted)
+                       : loop_watch(bus.loop, &link->watcher, wanted);
+    if (!watched) link_doom(link);
+}
+
+/* ---- Writing ---- */
+
+/* Fills the pieces with what may leave now. */
+static int gather_pieces(const struct cluster_link *link, struct iovec pieces[PIECES_MAX]) {
+    int count = 0;
+    size_t skip = link->written;
+    for (struct queued *item = link->first; count < PIECES_MAX && is_ready(item);
+         item = item->next) {
+        struct buffer *bytes = &item->parcel->bytes;
+        pieces[count++] =
+            (struct iovec){.iov_base = bytes->bytes + skip, .iov_len = bytes->length - skip};
+        skip = 0;
+    }
+    return count;
+}
+
+static void note_written(struct cluster_link *link, size_t written) {
+    while (written) {
+        size_t left = link->first->parcel->bytes.length - link->written;
+        if (written < left) {
+            link->written += written;
+            return;
+        }
+        written -= left;
+        queue_remove(link);
+    }
+}
+
+/* Writes once what may leave; false: the link is broken. */
+static bool write_some(struct cluster_link *link) {
+    struct iovec pieces[PIECES_MAX];
+    int count = gather_pieces(link, pieces);
+    if (!count) return true;
+    ssize_t written = link->connection ? connection_writev(link->connection, pieces, count)
+                                       : system_writev(link->watcher.fd, pieces, count);
+    if (written < 0) return errno == EAGAIN || errno == EINTR;
+    note_written(link, (size_t)written);
+    return true;
+}
+
+static bool has_room_for(const struct cluster_link *link, const struct cluster_parcel *parcel) {
+    int64_t limit = bus.hooks->sendbuf_limit();
+    return !limit || !link->first || link->queued_bytes + parcel->bytes.length <= (uint64_t)limit;
+}
+
+void cluster_link_send(struct cluster_link *link, struct cluster_parcel *parcel) {
+    if (link->phase == CLOSED || link->doomed) return;
+    if (!has_room_for(link, parcel)) {
+        counts.overflowed++;
+        log_warning(
+            "The cluster link to node %s closes: %zu bytes wait to be sent, and "
+            "cluster-link-sendbuf-limit allows no more.",
+            link->node ? link->node->id.text : "(unknown)", link->queued_bytes);
+        link_doom(link);
+        return;
+    }
+    counts.sent[parcel->type]++;
+    bool was_empty = !link->first;
+    queue_append(link, parcel);
+    if (link->phase != UP) return;
+    if (was_empty && !write_some(link)) {
+        link_doom(link);
+        return;
+    }
+    if (!link->busy) watch_wanted(link);
+}
+
+void cluster_bus_step(void) {
+    LIST_FOR_EACH (at, following, &links) {
+        struct cluster_link *link = LIST_ENTRY(at, struct cluster_link, in_links);
+        bool waits = link->phase == UP && link->first && !(link->watcher.interest & LOOP_WRITABLE);
+        if (waits && is_ready(link->first)) watch_wanted(link);
+    }
+}
+
+/* ---- Reading ---- */
+
+static void tell_malformed(const char *why) {
+    int64_t now = clock_monotonic_msec();
+    if (bus.told_msec && now - bus.told_msec < TELL_MSEC) return;
+    bus.told_msec = now;
+    log_warning("Bad message length or signature received from Cluster bus. (%s)", why);
+}
+
+static size_t frame_bytes_max(const struct cluster_link *link) {
+    bool known = link->node && !cluster_node_has(link->node, CLUSTER_NODE_HANDSHAKE);
+    return known ? KNOWN_BYTES_MAX : CLUSTER_STRANGER_BYTES_MAX;
+}
+
+/* False: the link is to be closed, because the frame is malformed. What another version of the bus
+ * may have sent is ignored. */
+static bool take_frame(struct cluster_link *link, struct slice frame) {
+    struct cluster_message m;
+    const char *why;
+    enum cluster_message_type type = cluster_message_type_of(frame);
+    if (type == CLUSTER_MESSAGE_TYPES) return true;
+    counts.received[type]++;
+    if (!cluster_message_parse(frame, &m, &why)) {
+        tell_malformed(why);
+        return false;
+    }
+    bus.hooks->received(link, &m);
+    return true;
+}
+
+/* Takes all whole frames out of the input. False: the link is to be closed. */
+static bool take_frames(struct cluster_link *link) {
+    size_t done = 0, length;
+    while (link->phase == UP && done < link->input.length) {
+        struct slice rest = {link->input.bytes + done, link->input.length - done};
+        enum cluster_frame frame = cluster_message_frame(rest, frame_bytes_max(link), &length);
+        if (frame == CLUSTER_FRAME_PART) break;
+        if (frame == CLUSTER_FRAME_BAD) tell_malformed("frame");
+        if (frame == CLUSTER_FRAME_BAD || !take_frame(link, (struct slice){rest.bytes, length})) {
+            counts.malformed++;
+            return false;
+        }
+        done += length;
+    }
+    if (link->phase != UP) return true;
+    memmove(link->input.bytes, link->input.bytes + done, link->input.length - done);
+    link->input.length -= done;
+    if (!link->input.length) buffer_free(&link->input);
+    return true;
+}
+
+/* False: the link has ended, or is to be closed. */
+static bool read_some(struct cluster_link *link) {
+    char *room = buffer_reserve(&link->input, READ_BYTES);
+    ssize_t got = link->connection ? connection_read(link->connection, room, READ_BYTES)
+                                   : system_read(link->watcher.fd, room, READ_BYTES);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+        if (!link->input.length) buffer_free(&link->input);
+        return true;
+    }
+    if (got <= 0) {
+        log_debug("I/O error reading from node link: %s",
+                  got ? connection_error_text(link->connection, errno) : "connection closed");
+        return false;
+    }
+    link->input.length += (size_t)got;
+    link->heard_msec = clock_monotonic_msec();
+    if (link->node) link->node->data_received_msec = clock_wall_msec();
+    return take_frames(link);
+}
+
+/* ---- The states ---- */
+
+static void enter_up(struct cluster_link *link) {
+    link->phase = UP;
+    if (link->own) bus.hooks->connected(link);
+}
+
+/* The socket has connected, or failed to. */
+static bool end_connecting(struct cluster_link *link) {
+    char reason[REASON_CHARS];
+    int error = socket_take_error(link->watcher.fd);
+    if (error) {
+        log_verbose("Connection with Node %s at %s:%u failed: %s", link->node->id.text,
+                    link->node->address.host, link->node->address.bus_port, strerror(error));
+        return false;
+    }
+    const struct connection_transport *transport = bus.hooks->transport();
+    if (!transport) {
+        enter_up(link);
+        return true;
+    }
+    loop_unwatch(bus.loop, &link->watcher);
+    link->connection = connection_open(transport, link->watcher.fd, CONNECTION_CONNECTS, CLASS,
+                                       reason, sizeof(reason));
+    if (!link->connection) log_verbose("A cluster link over TLS cannot be made: %s", reason);
+    link->phase = SHAKES_HANDS;
+    return link->connection != NULL;
+}
+
+static bool shake_hands(struct cluster_link *link) {
+    char reason[REASON_CHARS];
+    switch (connection_handshake(link->connection, reason, sizeof(reason))) {
+    case CONNECTION_WAITS: return true;
+    case CONNECTION_DONE: enter_up(link); return true;
+    case CONNECTION_FAILED: break;
+    }
+    log_verbose("Handshake on a cluster link failed: %s", reason);
+    return false;
+}
+
+static bool serve_up(struct cluster_link *link, unsigned ready) {
+    if (link->connection) ready = connection_ready(link->connection, ready);
+    if (ready & LOOP_READABLE && !read_some(link)) return false;
+    if (link->phase == UP && ready & LOOP_WRITABLE) return write_some(link);
+    return true;
+}
+
+static bool serve_link(struct cluster_link *link, unsigned ready) {
+    switch (link->phase) {
+    case CONNECTS: return end_connecting(link);
+    case SHAKES_HANDS: return shake_hands(link);
+    case UP: return serve_up(link, ready);
+    case CLOSED: break;
+    }
+    return false;
+}
+
+static void link_ready(struct loop_watcher *watcher, unsigned ready) {
+    struct cluster_link *link = (struct cluster_link *)watcher;
+    ASSERT(!link->busy && link->phase != CLOSED);
+    link->busy = true;
+    bool lives = !link->doomed && serve_link(link, ready) && !link->doomed;
+    if (link->phase != CLOSED && !lives) cluster_link_close(link);
+    link->busy = false;
+    if (link->phase == CLOSED)
+        link_free(link);
+    else
+        watch_wanted(link);
+}
+
+/* ---- Own links ---- */
+
+void cluster_link_open(struct cluster_node *node) {
+    char reason[REASON_CHARS];
+    ASSERT(!node->link && *node->address.host);
+    int fd = socket_connect_tcp(node->address.host, node->address.bus_port, listen_source_address(),
+                                0, reason, sizeof(reason));
+    if (fd < 0) {
+        log_debug("Unable to connect to Cluster Node [%s]:%u -> %s", node->address.host,
+                  node->address.bus_port, reason);
+        return;
+    }
+    struct cluster_link *link = link_make(fd, NULL, true);
+    link->node = node;
+    node->link = link;
+    link->phase = CONNECTS;
+    watch_wanted(link);
+}
+
+bool cluster_link_is_up(const struct cluster_link *link) { return link->phase == UP; }
+bool cluster_link_is_own(const struct cluster_link *link) { return link->own; }
+struct cluster_node *cluster_link_node(const struct cluster_link *link) {
+    return link->node;
+}
+int64_t cluster_link_opened_msec(const struct cluster_link *link) { return link->opened_msec; }
+
+bool cluster_link_peer(const struct cluster_link *link, struct socket_peer *peer) {
+    return socket_peer_of(link->watcher.fd, peer);
+}
+
+bool cluster_link_local(const struct cluster_link *link, struct socket_peer *local) {
+    return socket_local_of(link->watcher.fd, local);
+}
+
+/* ---- Incoming links ---- */
+
+void cluster_link_set_sender(struct cluster_link *link, struct cluster_node *node) {
+    ASSERT(!link->own && node->link != link);
+    if (link->node == node || link->phase == CLOSED) return;
+    leave_node(link);
+    if (node->incoming) {
+        node->incoming->node = NULL;
+        bus.strangers++;
+    }
+    link->node = node;
+    node->incoming = link;
+}
+
+/* Closes the stranger that has been silent for longest, if that is long enough. */
+static bool make_room(void) {
+    struct cluster_link *silent = NULL;
+    LIST_FOR_EACH (at, following, &links) {
+        struct cluster_link *link = LIST_ENTRY(at, struct cluster_link, in_links);
+        if (is_stranger(link) && (!silent || link->heard_msec < silent->heard_msec)) silent = link;
+    }
+    if (!silent || silent->busy ||
+        clock_monotonic_msec() - silent->heard_msec < STRANGER_SILENCE_MSEC)
+        return false;
+    cluster_link_close(silent);
+    return true;
+}
+
+static bool has_room(void) {
+    if (!bus.c || !(bus.accepts || bus.c->self->flags & CLUSTER_NODE_REPLICA)) return false;
+    return bus.strangers < STRANGERS_MAX || make_room();
+}
+
+static void accept_link(const struct listen_kind *kind, int fd, const struct socket_peer *peer) {
+    char reason[REASON_CHARS];
+    struct connection *connection = NULL;
+    if (bus.hooks->transport()) {
+        connection = connection_open(&tls_mutual_transport, fd, CONNECTION_ACCEPTS, CLASS, reason,
+                                     sizeof(reason));
+        if (!connection) {
+            log_verbose("Error accepting cluster node connection: %s", reason);
+            system_close(fd);
+            return;
+        }
+        listen_watch_handshakes();
+    }
+    log_verbose("Accepting cluster node connection from %s:%d", peer->address, peer->port);
+    struct cluster_link *link = link_make(fd, connection, false);
+    link->phase = connection ? SHAKES_HANDS : UP;
+    watch_wanted(link);
+}
+
+static int bus_port(void) {
+    if (!bus.c) return 0;
+    return bus.hooks->transport() ? listen_tls_port() : listen_port();
+}
+
+/* As 6.2 counts them: a link each way to every other known node, connected or not. */
+static size_t count_links(void) { return bus.c ? 2 * (bus.c->count - 1) : 0; }
+
+static const struct listen_kind bus_kind = {.name = "cluster",
+                                            .port = bus_port,
+                                            .accepted = accept_link,
+                                            .has_room = has_room,
+                                            .counted = count_links,
+                                            .counted_name = "cluster connections",
+                                            .above = CLUSTER_BUS_PORT_OFFSET};
+
+/* ---- The whole ---- */
+
+/* A node is forgotten. The other end may go on speaking; it is not known any more. */
+static void node_leaves(struct cluster *c, struct cluster_node *node) {
+    if (node->link) cluster_link_close(node->link);
+    if (!node->incoming) return;
+    node->incoming->node = NULL;
+    node->incoming = NULL;
+    bus.strangers++;
+}
+
+void cluster_bus_open(struct loop *loop, struct cluster *c, const struct cluster_bus_hooks *hooks) {
+    bus.loop = loop;
+    bus.c = c;
+    bus.hooks = hooks;
+    c->leaving = node_leaves;
+    if (!bus.kind_added) listen_add_kind(&bus_kind);
+    bus.kind_added = true;
+}
+
+void cluster_bus_accept(void) { bus.accepts = true; }
+
+void cluster_bus_close(void) {
+    LIST_FOR_EACH (at, following, &links)
+        cluster_link_close(LIST_ENTRY(at, struct cluster_link, in_links));
+    bus.c = NULL;
+    bus.accepts = false;
+}
+
+/* A forked child that outlives this process must not keep its links open. */
+static void close_in_child(const struct child_job *job) {
+    LIST_FOR_EACH (at, following, &links)
+        system_close(LIST_ENTRY(at, struct cluster_link, in_links)->watcher.fd);
+}
+
+const struct child_observer cluster_bus_child_observer = {.in_child = close_in_child};

@@ -46,12 +46,6 @@ bool cluster_argument_slot(const struct call *call, int index, unsigned *slot) {
     return true;
 }
 
-void cluster_reply_no_bus(const struct call *call) {
-    reply_error(call->client,
-                "The cluster bus is not built yet: nodes know each other only by the lines of "
-                "their cluster-config-file");
-}
-
 bool cluster_call_is_plain(const struct call *call) {
     return !(call->client->flags & CLIENT_CARRIED);
 }

@@ -17,8 +17,6 @@ MUST_USE struct cluster_node *cluster_argument_node(const struct call *call, int
                                                     const char *unknown);
 /* Parses a slot; false after the error "Invalid or out of range slot". */
 MUST_USE bool cluster_argument_slot(const struct call *call, int index, unsigned *slot);
-/* Replies the error of what needs the cluster bus, which is not built yet. */
-void cluster_reply_no_bus(const struct call *call);
 /* Whether the call's client uses no TLS, and is shown ports without TLS. */
 bool cluster_call_is_plain(const struct call *call);
 

@@ -14,6 +14,7 @@
 #include "bus/intake.h"
 #include "cluster/follow.h"
 #include "cluster/options.h"
+#include "cluster/succession.h"
 #include "io/socket.h"
 #include "publish/pubsub.h"
 #include "store/slot_drop.h"
@@ -84,6 +85,20 @@ static void send_answers(struct cluster_link *link, const struct cluster_consequ
     if (out->actions & CLUSTER_ACT_PONG_TO_SHARD) cluster_say_pong_to_shard(view);
 }
 
+static void tell_succession(const struct cluster_link *link, const struct cluster_message *m,
+                            const struct cluster_consequences *out) {
+    if (out->actions & CLUSTER_ACT_ROLE_CHANGED) cluster_succession_role_changed();
+    if (!out->sender) return;
+    bool answers = m->type == CLUSTER_PONG && cluster_link_is_own(link);
+    cluster_succession_header(out->sender, m, answers);
+    switch (m->type) {
+    case CLUSTER_AUTH_REQUEST: cluster_succession_request(out->sender, m); break;
+    case CLUSTER_AUTH_ACK: cluster_succession_ack(out->sender, m); break;
+    case CLUSTER_MFSTART: cluster_succession_mfstart(out->sender); break;
+    default: break;
+    }
+}
+
 static void close_links(struct cluster_link *link, const struct cluster_consequences *out) {
     for (unsigned i = 0; i < out->moved_count; i++)
         if (out->moved[i]->link) cluster_link_close(out->moved[i]->link);
@@ -96,6 +111,7 @@ void cluster_carry_out_received(struct cluster_link *link, const struct cluster_
     take_in(link, m, &out);
     if (out.sender && !cluster_link_is_own(link)) cluster_link_set_sender(link, out.sender);
     send_answers(link, &out);
+    tell_succession(link, m, &out);
     if (out.sender && m->type == CLUSTER_PUBLISH) (void)pubsub_deliver(m->channel, m->text);
     later.follows |= (out.actions & CLUSTER_ACT_FOLLOW) != 0;
     note_lost(&out);

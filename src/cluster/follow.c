@@ -29,12 +29,18 @@ const struct role_manager cluster_follow_manager = {
     .primary_at_start = primary_address,
 };
 
+bool cluster_follow_is_current(void) {
+    const char *host;
+    int port;
+    return link_is_replica() && primary_address(&host, &port) && strcmp(host, link_host()) == 0 &&
+           port == link_port();
+}
+
 void cluster_follow(void) {
     const char *host;
     int port;
     if (cluster_node_is_primary(own_cluster->self))
         link_stop_following();
-    else if (primary_address(&host, &port) &&
-             (!link_is_replica() || strcmp(host, link_host()) != 0 || port != link_port()))
+    else if (!cluster_follow_is_current() && primary_address(&host, &port))
         link_follow(host, port);
 }

@@ -6,6 +6,8 @@
  */
 #ifndef EVENKEEL_CLUSTER_FOLLOW_H
 #define EVENKEEL_CLUSTER_FOLLOW_H
+#include <stdbool.h>
+
 #include "topology/nodes.h"
 
 struct role_manager;
@@ -18,4 +20,6 @@ void cluster_follow_open(const struct cluster *c);
  * that is so already, or where the primary, or its address, is not known. May free all data later,
  * when a new primary's copy comes. */
 void cluster_follow(void);
+/* Whether replication follows the primary of this replica, at its present address. */
+bool cluster_follow_is_current(void);
 #endif

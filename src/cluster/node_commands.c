@@ -2,8 +2,7 @@
  * CLUSTER MYID, MEET, FORGET, REPLICATE, FAILOVER, RESET, SET-CONFIG-EPOCH, BUMPEPOCH,
  * COUNT-FAILURE-REPORTS, SAVECONFIG.
  *
- * What asks other nodes (MEET, FAILOVER with a vote) checks its arguments and is then refused,
- * because there is no bus yet. FAILOVER TAKEOVER asks nobody, and acts here.
+ * What asks other nodes (MEET, FAILOVER) is answered when it has begun.
  */
 #include "cluster/node_commands.h"
 
@@ -16,10 +15,12 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "bus/bus.h"
 #include "bus/meet.h"
 #include "cluster/answers.h"
 #include "cluster/follow.h"
 #include "cluster/service.h"
+#include "cluster/succession.h"
 #include "command/arguments.h"
 #include "command/call.h"
 #include "exec/edit.h"
@@ -131,39 +132,30 @@ void cluster_replicate(struct call *call) {
         cluster_set_replica(c, c->self, node);
         cluster_reply_changed(call);
         cluster_follow();
+        cluster_succession_role_changed();
     }
 }
 
-/* Becomes a primary with all slots of the former primary, under a new epoch, without a vote. */
-static void take_over(struct call *call) {
-    struct cluster *c = cluster_here();
-    struct cluster_node *former = c->self->primary;
-    log_warning("Taking over the master (user request).");
-    (void)cluster_epoch_bump(c);
-    cluster_set_primary(c, c->self);
-    for (unsigned slot = 0; slot < KEY_SLOTS; slot++)
-        if (c->owners[slot] == former) cluster_slot_assign(c, slot, c->self);
-    cluster_changed(c);
-    cluster_follow();
-    cluster_reply_when_saved(call, "OK");
-}
-
 void cluster_failover(struct call *call) {
-    const struct cluster_node *self = cluster_here()->self;
+    const struct cluster_node *self = cluster_here()->self, *primary = self->primary;
     bool force = call->argc == 3 && argument_is(call, 2, "force");
     bool takeover = call->argc == 3 && argument_is(call, 2, "takeover");
-    if (call->argc == 3 && !force && !takeover)
+    if (call->argc == 3 && !force && !takeover) {
         reply_syntax_error(call->client);
-    else if (cluster_node_is_primary(self))
+    } else if (cluster_node_is_primary(self)) {
         reply_error(call->client, "You should send CLUSTER FAILOVER to a replica");
-    else if (!self->primary)
+    } else if (!primary) {
         reply_error(call->client, "I'm a replica but my master is unknown to me");
-    else if (call->argc == 2 && cluster_node_has(self->primary, CLUSTER_NODE_FAILED))
+    } else if (call->argc == 2 && (cluster_node_has(primary, CLUSTER_NODE_FAILED) ||
+                                   !primary->link || !cluster_link_is_up(primary->link))) {
         reply_error(call->client, "Master is down or failed, please use CLUSTER FAILOVER FORCE");
-    else if (takeover)
-        take_over(call);
-    else
-        cluster_reply_no_bus(call);
+    } else if (takeover) {
+        cluster_succession_take_over();
+        cluster_reply_when_saved(call, "OK");
+    } else {
+        cluster_succession_begin(force);
+        reply_ok(call->client);
+    }
 }
 
 /* ---- RESET ---- */
@@ -210,6 +202,7 @@ void cluster_reset(struct call *call) {
     if (!was_primary) {
         cluster_set_primary(c, c->self);
         cluster_follow();
+        cluster_succession_role_changed();
         drop_all_keys(call);
     }
     cluster_slots_release(c, c->self);

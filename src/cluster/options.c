@@ -5,13 +5,12 @@
 
 #include <stdio.h>
 
-#include "option/missing.h"
+#include "option/option.h"
 #include "topology/nodes.h"
 
 static struct cluster_options values;
 /* The engine's variables of strings, which `values` shows as constants. */
 static char *nodes_file, *announced_ip;
-static int64_t validity_factor, migration_barrier; /* only the bus uses them */
 static void (*tell_changed)(void);
 
 const struct cluster_options *cluster_options(void) {
@@ -43,6 +42,12 @@ static bool check_address(const struct option_row *row, struct slice value, char
         .section = "cluster", .place = (pl), .fallback = (dflt), .variable = (var),    \
         .apply = apply_change, .help = (h)                                             \
     }
+#define COUNT(n, al, var, dflt, pl, h)                                                        \
+    {                                                                                         \
+        .name = (n), .alias = (al), .type = OPTION_TYPE_INT, .flags = OPTION_MUTABLE,         \
+        .section = "cluster", .place = (pl), .fallback = (dflt), .variable = (var), .low = 0, \
+        .high = INT32_MAX, .help = (h)                                                        \
+    }
 #define PORT(n, var, pl, h)                                                                  \
     {                                                                                        \
         .name = (n), .type = OPTION_TYPE_INT, .flags = OPTION_MUTABLE, .section = "cluster", \
@@ -67,14 +72,13 @@ static const struct option_row option_rows[] = {
      .high = INT64_MAX,
      .apply = apply_change,
      .help = "Milliseconds of silence after which a node counts as failing."},
-    MISSING_INT("cluster-replica-validity-factor", "cluster-slave-validity-factor",
-                &validity_factor, "10", 0, INT32_MAX, OPTION_MUTABLE, "cluster", 40,
-                "A replica whose data is older than this many node timeouts does not take over; "
-                "0 = always."),
-    MISSING_INT("cluster-migration-barrier", NULL, &migration_barrier, "1", 0, INT32_MAX,
-                OPTION_MUTABLE, "cluster", 50,
-                "A replica moves to a primary without replicas only if its own primary keeps at "
-                "least so many."),
+    COUNT("cluster-replica-validity-factor", "cluster-slave-validity-factor",
+          &values.validity_factor, "10", 40,
+          "A replica whose data is older than this many node timeouts does not take over; "
+          "0 = always."),
+    COUNT("cluster-migration-barrier", NULL, &values.migration_barrier, "1", 50,
+          "A replica moves to a primary without replicas only if its own primary keeps at "
+          "least so many."),
     SWITCH("cluster-allow-replica-migration", NULL, &values.replica_migration, "yes", 60,
            "Replicas may move to a primary that has no replicas, and a primary that has given its "
            "last slot away becomes a replica of the slot's new owner."),

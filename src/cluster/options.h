@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The options of cluster mode.
- *
- * The options that only the cluster bus uses are marked as missing (option/missing.h), because the
- * bus is not built yet: their values are kept and change nothing.
  */
 #ifndef EVENKEEL_CLUSTER_OPTIONS_H
 #define EVENKEEL_CLUSTER_OPTIONS_H
@@ -14,6 +11,8 @@ struct cluster_options {
     bool enabled;               /* cluster-enabled */
     const char *file;           /* cluster-config-file */
     int64_t node_timeout_ms;    /* cluster-node-timeout */
+    int64_t validity_factor;    /* cluster-replica-validity-factor; 0 = data is never too old */
+    int64_t migration_barrier;  /* cluster-migration-barrier */
     bool replica_migration;     /* cluster-allow-replica-migration */
     bool full_coverage;         /* cluster-require-full-coverage */
     bool no_failover;           /* cluster-replica-no-failover */

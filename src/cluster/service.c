@@ -5,8 +5,8 @@
  *            -> data is loaded -> loaded: slots of keys without an owner become this node's
  *   turn     messages of the bus (bus.h) change the view (intake.h); step: after a change the state
  *            is judged, and nodes.conf is written; roles and lost keys follow (carry_out.h)
- *   clock    tick: the own address, the heartbeat, the role, and, while the state is fail, the
- *            state
+ *   clock    tick: the own address, the heartbeat, elections and the like (succession.h), the role,
+ *            and, while the state is fail, the state
  *   end      close: nodes.conf is written, its lock given back
  *
  * Whoever changes the cluster calls cluster_changed, and need not ask for a write: the step does,
@@ -27,6 +27,7 @@
 #include "cluster/gate.h"
 #include "cluster/options.h"
 #include "cluster/redirect.h"
+#include "cluster/succession.h"
 #include "io/loop.h"
 #include "net/listen.h"
 #include "replication/link.h"
@@ -93,13 +94,14 @@ static void options_changed(void) {
 
 bool cluster_service_step(void) {
     if (!here) return false;
+    cluster_carry_out_step();
+    cluster_succession_step();
     if (here->changes != seen_changes) {
         judge_state();
         seen_changes = here->changes;
         (void)cluster_file_later();
     }
     bool more = cluster_file_step();
-    cluster_carry_out_step();
     cluster_bus_step();
     return more;
 }
@@ -114,8 +116,9 @@ static int64_t lateness_msec(void) {
 
 static int64_t clock_tick(struct loop_timer *timer) {
     refresh_self();
-    cluster_heartbeat_tick(here, clock_wall_msec(), lateness_msec(),
-                           cluster_options()->node_timeout_ms);
+    int64_t now_msec = clock_wall_msec();
+    cluster_heartbeat_tick(here, now_msec, lateness_msec(), cluster_options()->node_timeout_ms);
+    cluster_succession_tick(now_msec);
     if (!link_is_replica()) cluster_follow(); /* the primary's address may be known now */
     if (!here->ok) judge_state();
     return CLUSTER_TICK_MSEC;
@@ -158,6 +161,7 @@ bool cluster_service_open(struct loop *loop) {
     cluster_redirect_open(here);
     cluster_carry_out_open(here);
     cluster_heartbeat_open(here);
+    cluster_succession_open(here);
     cluster_bus_open(loop, here, &bus_hooks);
     cluster_options_set_observer(options_changed);
     clock_timer.callback = clock_tick;

@@ -44,6 +44,7 @@ static uint64_t partial_syncs, partial_syncs_refused;
 static int64_t cron_sec, pinged_sec, alone_since_sec;
 
 int64_t primary_timeout_sec(void) { return timeout_sec; }
+int64_t primary_ping_period_sec(void) { return ping_period; }
 
 void primary_stand_still(bool stands) { stands_still = stands; }
 void primary_set_take_over(bool (*who)(struct call *call)) { take_over = who; }

@@ -23,6 +23,8 @@ void primary_set_role(enum primary_role role);
 
 /* repl-timeout: after so many seconds of silence the other side counts as gone. */
 int64_t primary_timeout_sec(void);
+/* repl-ping-replica-period: a primary that has nothing to say pings its replicas so often. */
+int64_t primary_ping_period_sec(void);
 /* Sets the function that obeys PSYNC ... FAILOVER, by which a primary tells its replica to take
  * over. It returns false after a reply, true if this server is a primary now. NULL: there is
  * none. */

@@ -5,7 +5,8 @@
  * observers and hooks: constant arrays and structs in this file, handed down once, at opening. (The
  * watchdog's timer is the exception: it names its handler whenever it is set.)
  *
- *   io/loop       after waking        shutdown_look_for_signal, memory_limit_turn, aof_turn
+ *   io/loop       after waking        shutdown_look_for_signal, cluster_succession_turn,
+ *                                     memory_limit_turn, aof_turn
  *                 after events        batch_run: what the turn has read is run and answered
  *                 before sleeping     link_step: what the primary has sent is run; blocked_step,
  *                                     held clients that go on, what closed subscribers leave,
@@ -64,6 +65,7 @@
 #include "cluster/relay.h"
 #include "cluster/reports.h"
 #include "cluster/service.h"
+#include "cluster/succession.h"
 #include "command/call.h"
 #include "commands/acl.h"
 #include "commands/bitmap.h"
@@ -337,8 +339,12 @@ static void turn_within(void) {
     (void)lazyfree_step();
 }
 
-static void (*const after_wake[])(void) = {shutdown_look_for_signal, memory_limit_turn, aof_turn,
-                                           saver_turn, NULL};
+static void (*const after_wake[])(void) = {shutdown_look_for_signal,
+                                           cluster_succession_turn,
+                                           memory_limit_turn,
+                                           aof_turn,
+                                           saver_turn,
+                                           NULL};
 static void (*const after_events[])(void) = {batch_run, NULL}; /* runs and answers requests */
 /* Both are steps that delete. */
 static bool free_and_drop(void) {
@@ -449,8 +455,8 @@ static const struct role_observer oom_role_observer = {set_oom_score};
 static const struct role_observer *const role_observers[] = {&log_role_observer, &oom_role_observer,
                                                              NULL};
 static const struct link_observer supervise_link_observer = {.status = supervise_status};
-static const struct link_observer *const link_observers[] = {&role_link_observer,
-                                                             &supervise_link_observer, NULL};
+static const struct link_observer *const link_observers[] = {
+    &role_link_observer, &cluster_succession_link_observer, &supervise_link_observer, NULL};
 
 static const struct child_observer process_child_observer = {.in_child = become_child};
 

@@ -107,7 +107,7 @@ static void say_obstacle(struct cluster_election *e, const struct cluster_electi
     };
     if (obstacle == e->said && facts->now_msec - e->said_msec < REPEAT_MSEC) return;
     e->said = obstacle;
-    if (facts->failed_for_msec &&
+    if (facts->failed_for_msec >= 0 &&
         facts->failed_for_msec - QUIET_MSEC < bounded_timeout(facts->timeout_msec))
         return;
     e->said_msec = facts->now_msec;

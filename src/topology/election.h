@@ -26,7 +26,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/attributes.h"
 #include "topology/view.h"
 
 enum cluster_election_state {
@@ -69,7 +68,7 @@ enum cluster_manual_progress {
 struct cluster_election_facts {
     int64_t now_msec;          /* monotonic */
     int64_t timeout_msec;      /* cluster-node-timeout */
-    int64_t failed_for_msec;   /* how long the primary has failed; 0 = it works */
+    int64_t failed_for_msec;   /* how long the primary has failed; -1 = it works */
     int64_t data_age_msec;     /* for how long nothing has come from the primary */
     int64_t data_age_max_msec; /* cluster_data_age_max */
     uint64_t offset;           /* place in the primary's stream; 0 = not in step with it */
@@ -86,15 +85,14 @@ struct cluster_election_orders {
 
 /* How old data may be in an election: the node timeout times the factor, plus the period of the
  * primary's pings; INT64_MAX for factor 0. */
-FOR_TESTS int64_t cluster_data_age_max(int64_t timeout_msec, int64_t factor,
-                                       int64_t ping_period_sec);
+int64_t cluster_data_age_max(int64_t timeout_msec, int64_t factor, int64_t ping_period_sec);
 /* Goes on with the election, or ends it. To be called on each tick, and when a vote has come or
  * the manual failover has made progress. Takes the next epoch of the cluster where it says `ask`.
  * O(nodes + siblings). */
-FOR_TESTS struct cluster_election_orders cluster_election_step(
-    struct cluster_election *election, struct cluster *c,
-    const struct cluster_election_facts *facts);
+struct cluster_election_orders cluster_election_step(struct cluster_election *election,
+                                                     struct cluster *c,
+                                                     const struct cluster_election_facts *facts);
 /* Takes note of a vote that was sent in this epoch. True: it counts. */
-FOR_TESTS bool cluster_election_count(const struct cluster_election *election,
-                                      struct cluster_node *voter, uint64_t epoch);
+bool cluster_election_count(const struct cluster_election *election, struct cluster_node *voter,
+                            uint64_t epoch);
 #endif

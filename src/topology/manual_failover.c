@@ -55,7 +55,7 @@ static bool failover_is_over(const struct cluster_manual *m, const struct cluste
     return !replica || !cluster_node_is_primary(c->self) || replica->primary != c->self;
 }
 
-bool cluster_manual_step(struct cluster_manual *m, const struct cluster *c, uint64_t offset,
+bool cluster_manual_step(struct cluster_manual *m, const struct cluster *c, int64_t offset,
                          int64_t now_msec) {
     if (m->state == CLUSTER_MANUAL_IDLE) return false;
     bool late = now_msec >= m->end_msec;
@@ -64,7 +64,8 @@ bool cluster_manual_step(struct cluster_manual *m, const struct cluster *c, uint
         if (late) log_warning("Manual failover timed out.");
         return true;
     }
-    if (m->state != CLUSTER_MANUAL_CATCHES_UP || !offset || offset < m->target) return false;
+    if (m->state != CLUSTER_MANUAL_CATCHES_UP || offset < 0 || (uint64_t)offset < m->target)
+        return false;
     m->state = CLUSTER_MANUAL_STARTS;
     log_warning("All master replication stream processed, manual failover can start.");
     return true;

@@ -47,20 +47,20 @@ struct cluster_manual {
 };
 
 /* A replica, whose primary is known, begins. A manual failover that is under way is forgotten. */
-FOR_TESTS void cluster_manual_begin(struct cluster_manual *m, const struct cluster *c, bool force,
-                                    int64_t now_msec);
+void cluster_manual_begin(struct cluster_manual *m, const struct cluster *c, bool force,
+                          int64_t now_msec);
 /* A primary is asked by one of its replicas. True: writes are to be held. False: it is none of its
  * replicas. */
-FOR_TESTS MUST_USE bool cluster_manual_pause(struct cluster_manual *m, const struct cluster *c,
-                                             const struct cluster_node *replica, int64_t now_msec);
+MUST_USE bool cluster_manual_pause(struct cluster_manual *m, const struct cluster *c,
+                                   const struct cluster_node *replica, int64_t now_msec);
 /* A node says that it holds its clients' writes at this offset: for the replica, if the node is its
  * primary. */
-FOR_TESTS void cluster_manual_hear(struct cluster_manual *m, const struct cluster_node *sender,
-                                   uint64_t offset);
-/* Goes on, or ends what is over. `offset` is this replica's place in its primary's stream, 0 = not
- * in step with it. True: the state has changed. */
-FOR_TESTS bool cluster_manual_step(struct cluster_manual *m, const struct cluster *c,
-                                   uint64_t offset, int64_t now_msec);
+void cluster_manual_hear(struct cluster_manual *m, const struct cluster_node *sender,
+                         uint64_t offset);
+/* Goes on, or ends what is over. `offset` is this replica's place in its primary's stream, -1 = it
+ * is not in step with it. True: the state has changed. */
+bool cluster_manual_step(struct cluster_manual *m, const struct cluster *c, int64_t offset,
+                         int64_t now_msec);
 /* For the election. */
-FOR_TESTS enum cluster_manual_progress cluster_manual_progress(const struct cluster_manual *m);
+enum cluster_manual_progress cluster_manual_progress(const struct cluster_manual *m);
 #endif

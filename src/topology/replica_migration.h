@@ -14,6 +14,6 @@
  * there is none, or another replica is to move, or this node's primary would be left with fewer
  * than `barrier` working replicas. To be called on each tick; times are wall time.
  * O(nodes + replicas). */
-FOR_TESTS MUST_USE struct cluster_node *cluster_migration_target(struct cluster *c, int64_t barrier,
-                                                                 int64_t now_msec);
+MUST_USE struct cluster_node *cluster_migration_target(struct cluster *c, int64_t barrier,
+                                                       int64_t now_msec);
 #endif

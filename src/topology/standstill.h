@@ -29,14 +29,12 @@ struct cluster_standstill {
 /* Called when a turn begins, with both clocks, because a clock may stand still with its machine.
  * True: this primary has stood still. It doubts from now on, and the voters are to be asked anew:
  * no answer that is read from a socket of before counts. O(1) without a gap. */
-FOR_TESTS MUST_USE bool cluster_standstill_turn(struct cluster_standstill *s, struct cluster *c,
-                                                int64_t now_msec, int64_t wall_msec,
-                                                int64_t timeout_msec);
+MUST_USE bool cluster_standstill_turn(struct cluster_standstill *s, struct cluster *c,
+                                      int64_t now_msec, int64_t wall_msec, int64_t timeout_msec);
 /* A node has answered a ping that was sent since the doubts began. */
-FOR_TESTS void cluster_standstill_hear(const struct cluster_standstill *s,
-                                       struct cluster_node *node);
+void cluster_standstill_hear(const struct cluster_standstill *s, struct cluster_node *node);
 /* Ends the doubts where a majority has answered, or this node is no primary with slots any more.
  * O(nodes) while there are doubts. To be called when an answer was heard, and on each tick. */
-FOR_TESTS void cluster_standstill_judge(struct cluster_standstill *s, const struct cluster *c,
-                                        int64_t now_msec);
+void cluster_standstill_judge(struct cluster_standstill *s, const struct cluster *c,
+                              int64_t now_msec);
 #endif

@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/attributes.h"
 #include "topology/slots.h"
 #include "topology/view.h"
 
@@ -34,7 +33,7 @@ struct cluster_vote {
 };
 
 /* Decides at `now_msec`, wall time; a vote that is given is noted in the view. O(slots). */
-FOR_TESTS struct cluster_vote cluster_vote_decide(struct cluster *c,
-                                                  const struct cluster_vote_request *request,
-                                                  int64_t now_msec, int64_t timeout_msec);
+struct cluster_vote cluster_vote_decide(struct cluster *c,
+                                        const struct cluster_vote_request *request,
+                                        int64_t now_msec, int64_t timeout_msec);
 #endif

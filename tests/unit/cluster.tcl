@@ -355,15 +355,21 @@ start_server [node_settings [nodes_file $replica]] {
         assert_equal 2 [info_property [r cluster info] cluster_my_epoch]
     }
 
-    test {FAILOVER with a vote says that there is no bus} {
-        assert_error {ERR The cluster bus is not built yet*} {r cluster failover force}
+    test {FAILOVER asks the primary; FORCE asks for votes, under a new epoch} {
+        assert_error {ERR Master is down or failed, please use CLUSTER FAILOVER FORCE} {
+            r cluster failover
+        }
+        assert_equal 7 [info_property [r cluster info] cluster_current_epoch]
+        assert_equal OK [r cluster failover force]
+        assert_equal 8 [info_property [r cluster info] cluster_current_epoch]
+        assert_equal slave [lindex [r role] 0]
     } undefined {ours}
 
     test {TAKEOVER: the slots are its own, under a new epoch} {
         assert_equal OK [r cluster failover takeover]
         assert_equal 0-16383 [own_slots]
         assert_equal master [lindex [r role] 0]
-        assert_equal 8 [info_property [r cluster info] cluster_my_epoch]
+        assert_equal 9 [info_property [r cluster info] cluster_my_epoch]
     }
 }
 

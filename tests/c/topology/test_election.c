@@ -42,7 +42,7 @@ static struct cluster *three(void) {
 static const struct cluster_election_facts usual = {
     .now_msec = NOW,
     .timeout_msec = T,
-    .failed_for_msec = 1,
+    .failed_for_msec = 0,
     .data_age_msec = 1000,
     .data_age_max_msec = 25000,
     .offset = 100,
@@ -59,7 +59,7 @@ static struct cluster_election_orders step(struct cluster_election *e, struct cl
 
 static void works(struct cluster *c, struct cluster_election_facts *f) {
     scene_find(c, '3')->flags &= (uint16_t)~CLUSTER_NODE_FAILED;
-    f->failed_for_msec = 0;
+    f->failed_for_msec = -1;
 }
 static void is_suspected(struct cluster *c, struct cluster_election_facts *f) {
     works(c, f);

@@ -59,14 +59,17 @@ static void test_replica(void **state) {
     cluster_free(c);
 }
 
-/* A replica that is not in step with its primary never gets ready, not even at the offset 0. */
+/* A replica that is not in step with its primary never gets ready, not even at the offset 0, which
+ * is a place in a stream, too. */
 static void test_not_in_step(void **state) {
     struct cluster *c = scene('b');
     struct cluster_manual m = {0};
     cluster_manual_begin(&m, c, false, NOW);
     cluster_manual_hear(&m, scene_find(c, '1'), 0);
-    assert_false(cluster_manual_step(&m, c, 0, NOW + 1));
+    assert_false(cluster_manual_step(&m, c, -1, NOW + 1));
     assert_int_equal(cluster_manual_progress(&m), CLUSTER_MANUAL_UNDER_WAY);
+    assert_true(cluster_manual_step(&m, c, 0, NOW + 2));
+    assert_int_equal(cluster_manual_progress(&m), CLUSTER_MANUAL_READY);
     cluster_free(c);
 }
 

@@ -9,15 +9,16 @@
  * Invariants
  *  1. A link is in `links`, and a node's `link` or `incoming` names it as long as it is open and
  *     the node's. A closed link is freed at once, or when its watcher's callback returns.
- *  2. A link holds fewer bytes of input than one frame, which is bounded:
- * CLUSTER_STRANGER_BYTES_MAX where the node is not known, KNOWN_BYTES_MAX else. Memory grows with
- * the bytes that have come, not with what the header says.
+ *  2. A link holds fewer bytes of input than one frame, which is bounded: KNOWN_BYTES_MAX where
+ *     the node is known, else CLUSTER_STRANGER_BYTES_MAX. Memory grows with the bytes that have
+ *     come, not with what the header says.
  *  3. A turn reads READ_BYTES of a link at most, so that it has fewer than READ_BYTES /
  *     CLUSTER_HEADER_BYTES + 2 messages.
  *  4. Parcels leave in the order in which they were sent. The first one that must wait for the disk
  *     holds those behind it.
- *  5. `queued_bytes` is the sum of the parcels' bytes in the queue. A parcel that would make it
- * pass the limit is dropped, and the link closes in the next turn; but one parcel always has room.
+ *  5. `queued_bytes` is the sum of the parcels' bytes in the queue. If a parcel would make it pass
+ *     the limit, the parcel is dropped and the link closes in the next turn. One parcel always has
+ *     room.
  *
  * Bus sockets are watched with LOOP_FIRST, so that a herd of clients does not make this node look
  * dead, and are served in nested turns, too (a busy script, a load).

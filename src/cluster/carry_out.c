@@ -32,8 +32,6 @@ void cluster_carry_out_open(struct cluster *c) {
     memset(&later, 0, sizeof(later));
 }
 
-void cluster_carry_out_follow_later(void) { later.follows = true; }
-
 /* ---- the end of the turn ---- */
 
 static void drop_lost(void) {

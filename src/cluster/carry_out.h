@@ -16,8 +16,6 @@ struct cluster_link;
 void cluster_carry_out_open(struct cluster *c);
 /* A message has come: for struct cluster_bus_hooks. */
 void cluster_carry_out_received(struct cluster_link *link, const struct cluster_message *m);
-/* Asks for the role that the view says to be taken at the end of the turn. */
-void cluster_carry_out_follow_later(void);
 /* Called before the loop sleeps: takes the role, drops the keys of slots that are lost. */
 void cluster_carry_out_step(void);
 #endif

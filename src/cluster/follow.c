@@ -7,6 +7,7 @@
 
 #include "replication/link.h"
 #include "replication/role.h"
+#include "store/slot_drop.h"
 
 static const struct cluster *own_cluster;
 
@@ -39,6 +40,8 @@ bool cluster_follow_is_current(void) {
 void cluster_follow(void) {
     const char *host;
     int port;
+    /* A replica's keys are its primary's to remove. */
+    if (!cluster_node_is_primary(own_cluster->self)) slot_drop_cancel();
     if (cluster_node_is_primary(own_cluster->self))
         link_stop_following();
     else if (!cluster_follow_is_current() && primary_address(&host, &port))

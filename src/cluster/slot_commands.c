@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "bus/compose.h"
 #include "cluster/answers.h"
 #include "cluster/follow.h"
 #include "cluster/options.h"
@@ -19,6 +20,7 @@
 #include "net/reply.h"
 #include "store/entry.h"
 #include "store/keyspace.h"
+#include "store/slot_drop.h"
 #include "topology/epochs.h"
 #include "topology/slots.h"
 
@@ -68,6 +70,16 @@ void cluster_get_keys_in_slot(struct call *call) {
 
 /* ---- ADDSLOTS, DELSLOTS, FLUSHSLOTS ---- */
 
+/* Whether keys of a former time of the slot here are still being removed: new ones would go with
+ * them. True after an error. */
+static bool is_emptying(const struct call *call, unsigned slot) {
+    if (!slot_is_dropping(slot)) return false;
+    reply_error_format(call->client,
+                       "The keys that slot %u had here before are still being removed, try again",
+                       slot);
+    return true;
+}
+
 /* Parses the slots, each once, into a bitmap. All of them must be unassigned, for ADDSLOTS, or
  * assigned. False after an error. */
 static bool parse_slots(const struct call *call, bool adds,
@@ -85,6 +97,7 @@ static bool parse_slots(const struct call *call, bool adds,
             reply_error_format(call->client, "Slot %u specified multiple times", slot);
             return false;
         }
+        if (adds && is_emptying(call, slot)) return false;
         bitmap[slot / 8] |= (unsigned char)(1u << slot % 8);
     }
     return true;
@@ -148,7 +161,7 @@ static void set_importing(struct call *call, unsigned slot) {
         return;
     }
     struct cluster_node *from = other_side(call, "I don't know about node ");
-    if (!from) return;
+    if (!from || is_emptying(call, slot)) return;
     cluster_slot_set_importing(c, slot, from);
     cluster_reply_changed(call);
 }
@@ -178,6 +191,7 @@ static void set_owner(struct call *call, unsigned slot) {
     if (!owner) return;
     size_t keys = keys_in_slot(slot);
     bool was_own = c->owners[slot] == c->self, is_own = owner == c->self;
+    if (is_own && is_emptying(call, slot)) return;
     if (was_own && !is_own && keys) {
         reply_error_format(call->client,
                            "Can't assign hashslot %u to a different node while I still hold keys "
@@ -190,8 +204,11 @@ static void set_owner(struct call *call, unsigned slot) {
     if (imported) cluster_slot_set_importing(c, slot, NULL);
     cluster_slot_assign(c, slot, owner);
     if (was_own && !is_own) follow_last_slot(c, owner);
-    /* The claim on an imported slot is stronger than its former owner's by a new epoch. */
-    if (imported && cluster_epoch_bump(c))
+    /* The claim on an imported slot is stronger than its former owner's by a new epoch. All nodes
+     * are told at once, this node's replicas among them, which must know it if this node dies. */
+    bool bumped = imported && cluster_epoch_bump(c);
+    if (imported) cluster_say_pong_to_all(c);
+    if (bumped)
         cluster_reply_when_saved(call, "OK");
     else
         cluster_reply_changed(call);

@@ -23,7 +23,7 @@
 
 /* Begins to drop the keys of a slot; does nothing if the slot is empty or is dropped already.
  * O(1), however many keys there are. */
-FOR_TESTS void slot_drop(unsigned slot);
+void slot_drop(unsigned slot);
 /* To be called before the loop sleeps: removes keys for SLOT_DROP_SLICE_USEC; true where more are
  * left that may be removed now. */
 bool slot_drop_step(void);
@@ -32,7 +32,7 @@ bool slot_drop_step(void);
 /* Shows the keys that are not removed yet, in all slots that are dropped; nothing more is removed.
  * To be called when this node becomes a replica: its primary decides about keys from now on, and
  * what its stream brings into a slot must not be dropped later. O(slots that are dropped). */
-FOR_TESTS void slot_drop_cancel(void);
+void slot_drop_cancel(void);
 /* Whether the slot still has keys that are to be removed. O(1). */
-FOR_TESTS bool slot_is_dropping(unsigned slot);
+bool slot_is_dropping(unsigned slot);
 #endif

@@ -31,7 +31,7 @@ MUST_USE struct cluster *cluster_file_open(const char *path);
  * has changed until then is in it. */
 uint64_t cluster_file_later(void);
 /* Whether all versions up to this one are on disk. */
-FOR_TESTS bool cluster_file_is_saved(uint64_t version);
+bool cluster_file_is_saved(uint64_t version);
 /* Calls `saved(context)` on the main thread, between two commands, once the version is on disk;
  * within this call if it is so already. What cannot be written is tried again until it can. */
 void cluster_file_when_saved(uint64_t version, void (*saved)(void *context), void *context);

@@ -208,9 +208,17 @@ start_server [node_settings [tmpfile nodes.conf]] {
         }
     }
 
-    test {MEET says that there is no bus} {
-        assert_error {ERR The cluster bus is not built yet*} {r cluster meet 127.0.0.1 7000}
-    } undefined {ours}
+    test {MEET answers at once, and a handshake that nobody answers ends} {
+        set before [r cluster nodes]
+        set port [find_free_port]
+        assert_equal OK [r cluster meet 127.0.0.1 $port]
+        assert_equal OK [r cluster meet 127.0.0.1 $port]
+        assert_equal 1 [regexp -all handshake [r cluster nodes]]
+        wait_for_condition 3000 10 {![string match *handshake* [r cluster nodes]]} else {
+            fail "the handshake lasts"
+        }
+        assert_equal [llength [split $before \n]] [llength [split [r cluster nodes] \n]]
+    }
 
     test {Subcommands: unknown ones, wrong counts} {
         foreach words {{links} {shards} {addslotsrange 1 2} {myid x} {keyslot} {setslot 1}

@@ -23,6 +23,8 @@
 #include "sim/network.h"
 #include "sim/operator.h"
 #include "sim/promise.h"
+#include "sim/reshard.h"
+#include "sim/roam.h"
 #include "sim/scenario.h"
 #include "sim/scheduler.h"
 #include "sim/witness.h"
@@ -37,7 +39,7 @@
 
 static struct {
     unsigned long long first, last;
-    int jobs, nodes, sentinels;
+    int jobs, nodes, sentinels, cluster;
     bool trace, keep, twice;
 } options = {.jobs = 1, .sentinels = DRAWN};
 
@@ -45,6 +47,7 @@ static struct {
 struct result {
     unsigned long long seed;
     uint64_t hash, turns, replies, numbers, full_syncs, partial_syncs, promises, promotions, saves;
+    uint64_t redirections, moves;
     int64_t simulated_nsec;
     char finding[512];
 };
@@ -87,13 +90,19 @@ static void run_seed(unsigned long long seed, int turn, int out) {
     network_make();
     int sentinels = choose_sentinels(seed), servers = options.nodes ? options.nodes : draw_nodes();
     if (sentinels && servers < 2) servers = 3;
+    if (options.cluster) {
+        servers = options.cluster;
+        sentinels = 0;
+    }
     nodes_make(folder, servers + sentinels);
     int64_t begun = world->now_nsec;
-    scenario_run(sentinels);
+    scenario_run(sentinels, options.cluster);
     nodes_end();
     r.hash = world->hash;
     r.turns = world->turns;
-    r.replies = load_replies();
+    r.replies = load_replies() + roam_replies();
+    r.redirections = roam_redirections();
+    r.moves = reshard_moves();
     r.numbers = load_numbers();
     for (int node = 0; node < NODES_MAX; node++) {
         r.full_syncs += history_full_syncs(node);
@@ -137,6 +146,7 @@ static pid_t start_seed(unsigned long long seed, int turn, int job, int out) {
 static struct sum {
     unsigned long long done, found, differ;
     uint64_t turns, replies, numbers, full_syncs, partial_syncs, promises, promotions, saves;
+    uint64_t redirections, moves;
     double simulated;
 } sum;
 
@@ -150,6 +160,8 @@ static void add_result(const struct result *r, bool shown) {
     sum.promises += r->promises;
     sum.promotions += r->promotions;
     sum.saves += r->saves;
+    sum.redirections += r->redirections;
+    sum.moves += r->moves;
     sum.simulated += (double)r->simulated_nsec / 1e9;
     sum.found += r->finding[0] != 0;
     if (r->finding[0] || shown)
@@ -226,8 +238,8 @@ static void run_all(void) {
 
 static int use(void) {
     fputs(
-        "evenkeel-sim --seeds A-B [--jobs N] [--nodes N] [--sentinels N] [--twice]\n"
-        "evenkeel-sim --seed N [--trace] [--keep] [--nodes N] [--sentinels N]\n",
+        "evenkeel-sim --seeds A-B [--jobs N] [--nodes N] [--sentinels N | --cluster N] [--twice]\n"
+        "evenkeel-sim --seed N [--trace] [--keep] [--nodes N] [--sentinels N | --cluster N]\n",
         stderr);
     return 2;
 }
@@ -247,6 +259,8 @@ static bool read_options(int argc, char **argv) {
             options.nodes = (int)strtol(value, NULL, 10);
         } else if (!strcmp(name, "--sentinels") && ++i < argc) {
             options.sentinels = (int)strtol(value, NULL, 10);
+        } else if (!strcmp(name, "--cluster") && ++i < argc) {
+            options.cluster = (int)strtol(value, NULL, 10);
         } else if (!strcmp(name, "--seed") && ++i < argc) {
             options.first = options.last = strtoull(value, NULL, 10);
         } else if (!strcmp(name, "--seeds") && ++i < argc) {
@@ -259,7 +273,8 @@ static bool read_options(int argc, char **argv) {
         }
     }
     return options.last > 0 && options.jobs > 0 && options.jobs <= JOBS_MAX && options.nodes >= 0 &&
-           options.nodes <= NODES_MAX - 5 && options.sentinels >= DRAWN && options.sentinels <= 5;
+           options.nodes <= NODES_MAX - 5 && options.sentinels >= DRAWN && options.sentinels <= 5 &&
+           (options.cluster == 0 || (options.cluster >= 2 && options.cluster <= NODES_MAX));
 }
 
 int main(int argc, char **argv) {
@@ -283,6 +298,9 @@ int main(int argc, char **argv) {
         (unsigned long long)sum.full_syncs, (unsigned long long)sum.partial_syncs,
         (unsigned long long)sum.promises, (unsigned long long)sum.promotions,
         (unsigned long long)sum.saves);
+    if (options.cluster)
+        printf("%llu redirections, %llu times keys moved\n", (unsigned long long)sum.redirections,
+               (unsigned long long)sum.moves);
     printf("%llu passed, %llu failed\n", sum.done - sum.found, sum.found + sum.differ);
     return sum.found || sum.differ;
 }

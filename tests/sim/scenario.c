@@ -14,7 +14,10 @@
 #include "sim/network.h"
 #include "sim/operator.h"
 #include "sim/player.h"
+#include "sim/reshard.h"
+#include "sim/roam.h"
 #include "sim/scheduler.h"
+#include "sim/slots.h"
 #include "sim/switcher.h"
 #include "sim/watchers.h"
 #include "sim/witness.h"
@@ -31,6 +34,9 @@
 #define OPTION_BYTES 64
 #define WATCHED_NSEC_MIN (20 * NSEC_PER_SEC)
 #define WATCHED_NSEC_MORE (100 * NSEC_PER_SEC)
+#define MOVED_NSEC_MIN (10 * NSEC_PER_SEC)
+#define MOVED_NSEC_MORE (50 * NSEC_PER_SEC)
+#define NODE_TIMEOUT_MSEC 3000
 
 static int sentinels; /* the last so many nodes; 0: an operator promotes */
 
@@ -188,8 +194,61 @@ static void run_watched(void) {
         find("clients still await replies long after the last fault");
 }
 
-void scenario_run(int sentinels_count) {
+/* ---- Nodes of a cluster ---- */
+
+static void set_up_cluster(void) {
+    slots_write_files();
+    logs_always = true;
+    for (int node = 0; node < nodes_count(); node++) {
+        set_options(node);
+        add_option(node, "cluster-enabled yes");
+        add_option(node, "cluster-node-timeout %d", NODE_TIMEOUT_MSEC);
+        node_start(node);
+    }
+    roam_start(1 + (int)draw(ROAMERS_MAX),
+               20 * NSEC_PER_MSEC + draw_scale(400 * NSEC_PER_MSEC));
+    reshard_start(NSEC_PER_SEC / 10 + draw_scale(2 * NSEC_PER_SEC));
+    faults_start(NSEC_PER_SEC / 2 + draw_scale(8 * NSEC_PER_SEC));
+}
+
+/* Each key is at one node, and no increment is lost. */
+static void look_at_slots(void) {
+    char text[400];
+    if (!scheduler_run(world->now_nsec + EQUAL_NSEC, reshard_rests)) return;
+    if (!reshard_rests()) {
+        reshard_describe(text, sizeof(text));
+        find("slots are open long after the last fault: %s", text);
+        return;
+    }
+    reshard_read_keys();
+    if (!scheduler_run(world->now_nsec + REST_NSEC, reshard_has_read)) return;
+    if (reshard_has_read())
+        roam_look_at_missing();
+    else
+        find("the nodes do not say what they have");
+}
+
+static void run_cluster(void) {
+    set_up_cluster();
+    int64_t end_nsec = world->now_nsec + MOVED_NSEC_MIN + (int64_t)draw((uint64_t)MOVED_NSEC_MORE);
+    if (!scheduler_run(end_nsec, NULL)) return;
+    faults_end();
+    switcher_end();
+    roam_stop();
+    reshard_settle(); /* some answers are TRYAGAIN until a slot is closed */
+    if (!scheduler_run(world->now_nsec + EQUAL_NSEC, roam_rests)) return;
+    if (roam_rests())
+        look_at_slots();
+    else
+        find("clients still await answers long after the last fault");
+}
+
+void scenario_run(int sentinels_count, bool in_cluster) {
     sentinels = sentinels_count;
+    if (in_cluster) {
+        run_cluster();
+        return;
+    }
     if (sentinels) {
         run_watched();
         return;

@@ -3,7 +3,9 @@
  */
 #ifndef EVENKEEL_TESTS_SIM_SCENARIO_H
 #define EVENKEEL_TESTS_SIM_SCENARIO_H
+#include <stdbool.h>
 
-/* Runs it; what is wrong is in world->finding. */
-void scenario_run(int sentinels);
+/* Runs it; what is wrong is in world->finding. With `sentinels`, so many of the nodes are such; with
+ * `in_cluster` all nodes are primaries of one cluster. */
+void scenario_run(int sentinels, bool in_cluster);
 #endif

@@ -99,6 +99,13 @@ void node_add_line(int node, const char *line) {
     nodes[node].lines = lines;
 }
 
+void node_add_file(int node, const char *name, const char *text) {
+    char path[PATH_BYTES + 32];
+    snprintf(path, sizeof(path), "%s/%s", nodes[node].path, name);
+    FILE *file = fopen(path, "w");
+    if (!file || fputs(text, file) < 0 || fclose(file)) abort();
+}
+
 static void empty_folder(const char *path) {
     struct dirent *entry;
     DIR *folder = opendir(path);

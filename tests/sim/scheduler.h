@@ -38,6 +38,8 @@ void node_add_argument(int node, const char *text);
  * place of arguments; node_add_line appends a line to it. Before its first start. */
 void node_use_file(int node, const char *program);
 void node_add_line(int node, const char *line);
+/* A file that is in the node's folder at its first start. */
+void node_add_file(int node, const char *name, const char *text);
 /* Another machine takes the place of this one, which does not run: its folder has nothing but the
  * file of options as it was first. */
 void node_renew(int node);

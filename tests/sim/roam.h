@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Clients of a cluster: they follow MOVED and ASK, try again after TRYAGAIN, and know what their
+ * keys must hold.
+ *
+ * Each client has counters of its own in each hot slot, which nobody else writes. So a reply tells
+ * at once whether an increment was lost, ran twice, or ran on another copy of the key. A request
+ * whose connection breaks may have run, or may still run: the counter may be higher by one then,
+ * until a reply shows that it is.
+ */
+#ifndef EVENKEEL_TESTS_SIM_ROAM_H
+#define EVENKEEL_TESTS_SIM_ROAM_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#define ROAMERS_MAX 6
+
+/* `clients` start, with up to `pause_nsec` between two requests. */
+void roam_start(int clients, int64_t pause_nsec);
+/* Nobody begins anything new. */
+void roam_stop(void);
+/* Everybody has what was asked for last. */
+bool roam_rests(void);
+/* A key that a node has at rest, with its value where it is a counter; counts it. */
+void roam_see_key(int node, const char *key, const char *value);
+/* Finds counters that roam_see_key was not told of. */
+void roam_look_at_missing(void);
+uint64_t roam_replies(void);
+uint64_t roam_redirections(void);
+#endif

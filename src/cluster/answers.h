@@ -25,8 +25,9 @@ void cluster_reply_changed(struct call *call);
 /* Writes nodes.conf within this call, and replies the status `text`, or the disk's error. */
 void cluster_reply_saved_now(struct call *call, const char *text);
 /* Replies the status `text`, of which the first CLUSTER_STATUS_CHARS count, once all that has
- * changed until now is on disk: for what promises a new epoch. A client that cannot wait (in EXEC,
- * in a script) is answered after a write within this call, with an error where the disk refuses. */
+ * changed until now is on disk: for what promises a new epoch, or lets keys leave. A client that
+ * cannot wait (in EXEC, in a script) is answered after a write within this call, with an error
+ * where the disk refuses. */
 void cluster_reply_when_saved(struct call *call, const char *text);
 #define CLUSTER_STATUS_CHARS 63
 #endif

@@ -142,6 +142,8 @@ static struct cluster_node *other_side(const struct call *call, const char *unkn
     return node;
 }
 
+/* The mark must be on disk before the first key leaves: without it this node would take a key that
+ * is gone for one that never was, and let clients create it anew. */
 static void set_migrating(struct call *call, unsigned slot) {
     struct cluster *c = cluster_here();
     if (c->owners[slot] != c->self) {
@@ -151,7 +153,7 @@ static void set_migrating(struct call *call, unsigned slot) {
     struct cluster_node *to = other_side(call, "I don't know about node ");
     if (!to) return;
     cluster_slot_set_migrating(c, slot, to);
-    cluster_reply_changed(call);
+    cluster_reply_when_saved(call, "OK");
 }
 
 static void set_importing(struct call *call, unsigned slot) {

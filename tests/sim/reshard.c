@@ -262,8 +262,8 @@ static bool spread(const struct view *views, int owner) {
     return true;
 }
 
-/* Where the slot goes: where it is wanted, unless keys were sent elsewhere already. Those cannot come
- * back as long as their owner sends clients after them. */
+/* Where the slot goes: where it is wanted, unless keys were sent elsewhere already. Those cannot
+ * come back as long as their owner sends clients after them. */
 static int aim_of(const struct view *views, int owner, int wanted) {
     int begun = views[owner].migrating_to;
     return begun != NOBODY && views[begun].keys ? begun : wanted;
@@ -355,8 +355,7 @@ static void take_look(const struct reply *r) {
 
 static void take_list(const struct reply *r) {
     op.listed = (int)r->number;
-    for (int i = 0; i < op.listed; i++)
-        snprintf(op.keys[i], KEY_CHARS, "%s", r->items[i].text);
+    for (int i = 0; i < op.listed; i++) snprintf(op.keys[i], KEY_CHARS, "%s", r->items[i].text);
     op.at = 0;
     if (op.phase == LIST && op.listed == 0) {
         look_at(op.hot);
@@ -489,9 +488,9 @@ void reshard_describe(char *out, unsigned long size) {
         used += (size_t)snprintf(out + used, size - used, "slot %u is wanted at %d;",
                                  slots_number(hot), op.wanted[hot]);
         for (int node = 0; node < nodes_count() && used < size; node++)
-            used += (size_t)snprintf(out + used, size - used, " %d: owner %d, to %d, from %d, %lld;",
-                                     node, v[node].owner, v[node].migrating_to,
-                                     v[node].importing_from, v[node].keys);
+            used += (size_t)snprintf(out + used, size - used,
+                                     " %d: owner %d, to %d, from %d, %lld;", node, v[node].owner,
+                                     v[node].migrating_to, v[node].importing_from, v[node].keys);
     }
     if (used < size) snprintf(out + used, size - used, " %s", op.refusal);
 }

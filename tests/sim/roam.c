@@ -42,11 +42,11 @@ static struct roamer {
     enum order order;
     int hot, which;
     bool sent, asking;
-    int node;               /* to be asked */
-    int answers, skipped;   /* of this try; those before the order's own */
-    int asks;               /* of these: ASK */
-    char refusal[128];      /* the first error of this try; "" = none */
-    bool refused_last;      /* it was EXEC's own */
+    int node;                   /* to be asked */
+    int answers, skipped;       /* of this try; those before the order's own */
+    int asks;                   /* of these: ASK */
+    char refusal[128];          /* the first error of this try; "" = none */
+    bool refused_last;          /* it was EXEC's own */
     long long values[COUNTERS]; /* -1: nil */
 } roamers[ROAMERS_MAX];
 
@@ -60,9 +60,10 @@ static uint64_t replies, redirections;
 static void take_increment(struct roamer *r, int which, long long value) {
     struct counter *c = &r->counters[r->hot][which];
     if (value <= c->least || value > c->least + c->maybe + 1)
-        find("client %d, counter %d of slot %u: incremented to %lld at node %d, but it was %lld "
-             "and %lld requests are open",
-             r->id, which, slots_number(r->hot), value, r->client.node, c->least, c->maybe);
+        find(
+            "client %d, counter %d of slot %u: incremented to %lld at node %d, but it was %lld "
+            "and %lld requests are open",
+            r->id, which, slots_number(r->hot), value, r->client.node, c->least, c->maybe);
     c->maybe -= value - c->least - 1;
     c->least = value;
 }
@@ -71,9 +72,10 @@ static void check_value(const struct roamer *r, int hot, int which, long long va
     const struct counter *c = &r->counters[hot][which];
     if (value < 0) value = 0;
     if (value < c->least || value > c->least + c->maybe)
-        find("client %d, counter %d of slot %u: node %d has %lld, but it is %lld and %lld requests "
-             "are open",
-             r->id, which, slots_number(hot), node, value, c->least, c->maybe);
+        find(
+            "client %d, counter %d of slot %u: node %d has %lld, but it is %lld and %lld requests "
+            "are open",
+            r->id, which, slots_number(hot), node, value, c->least, c->maybe);
 }
 
 static bool increments(const struct roamer *r, int which) {
@@ -195,8 +197,8 @@ static void follow(struct roamer *r) {
         go_on_in(r, draw_scale(10 * NSEC_PER_MSEC));
         return;
     }
-    static const char *const passing[] = {"ASK", "TRYAGAIN", "CLUSTERDOWN", "LOADING", "MISCONF",
-                                          "OOM"};
+    static const char *const passing[] = {"ASK",     "TRYAGAIN", "CLUSTERDOWN",
+                                          "LOADING", "MISCONF",  "OOM"};
     for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++) {
         if (strncmp(r->refusal, passing[i], strlen(passing[i])) != 0) continue;
         r->node = r->owners[r->hot];
@@ -207,7 +209,9 @@ static void follow(struct roamer *r) {
 }
 
 static long long value_of(const struct reply *item) {
-    return item->type == '_' ? -1 : item->type == ':' ? item->number : strtoll(item->text, NULL, 10);
+    return item->type == '_'   ? -1
+           : item->type == ':' ? item->number
+                               : strtoll(item->text, NULL, 10);
 }
 
 static void take_answer(struct roamer *r, const struct reply *a) {
@@ -280,8 +284,7 @@ void roam_start(int clients, int64_t pause) {
         r->id = i;
         for (int hot = 0; hot < HOT_SLOTS; hot++)
             r->owners[hot] = (int)draw((uint64_t)nodes_count());
-        r->client.wanted_nsec = r->client.actor.due_nsec =
-            world->now_nsec + draw_scale(AGAIN_NSEC);
+        r->client.wanted_nsec = r->client.actor.due_nsec = world->now_nsec + draw_scale(AGAIN_NSEC);
     }
 }
 

@@ -205,8 +205,7 @@ static void set_up_cluster(void) {
         add_option(node, "cluster-node-timeout %d", NODE_TIMEOUT_MSEC);
         node_start(node);
     }
-    roam_start(1 + (int)draw(ROAMERS_MAX),
-               20 * NSEC_PER_MSEC + draw_scale(400 * NSEC_PER_MSEC));
+    roam_start(1 + (int)draw(ROAMERS_MAX), 20 * NSEC_PER_MSEC + draw_scale(400 * NSEC_PER_MSEC));
     reshard_start(NSEC_PER_SEC / 10 + draw_scale(2 * NSEC_PER_SEC));
     faults_start(NSEC_PER_SEC / 2 + draw_scale(8 * NSEC_PER_SEC));
 }

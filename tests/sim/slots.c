@@ -43,7 +43,9 @@ int slots_node_at(const char *address) {
     return -1;
 }
 
-static unsigned first_slot(int node) { return KEY_SLOTS * (unsigned)node / (unsigned)nodes_count(); }
+static unsigned first_slot(int node) {
+    return KEY_SLOTS * (unsigned)node / (unsigned)nodes_count();
+}
 
 int slots_first_owner(int hot) {
     int node = 0;

@@ -5,7 +5,9 @@
  */
 #include "cluster/slot_commands.h"
 
+#include "base/faults.h"
 #include "cluster/whole_node.h"
+#include "io/file.h"
 #include "replication/link.h"
 
 #define SLOT_A 15495 /* of "a", "{a}..." */
@@ -99,7 +101,7 @@ static void test_marks(void **state) {
     whole_say(&p, "cluster setslot 10 importing y", "-ERR I don't know about node y\r\n");
     whole_say(&p, "cluster setslot 10 importing " NODE_D, "-ERR Target node is not a master\r\n");
     assert_int_equal(c->open_marks, 0);
-    whole_say(&p, "cluster setslot 1 MIGRATING " NODE_B, NODE_OK);
+    node_say(&p, "cluster setslot 1 MIGRATING " NODE_B, NODE_OK);
     whole_say(&p, "cluster setslot 10 importing " NODE_A, NODE_OK); /* from itself, as in 6.2 */
     assert_ptr_equal(c->migrating_to[1], b);
     assert_ptr_equal(c->importing_from[10], c->self);
@@ -110,12 +112,28 @@ static void test_marks(void **state) {
     peer_close(&p);
 }
 
+/* The mark is on disk when it is answered: the keys leave then. */
+static void test_migrating_waits_for_the_disk(void **state) {
+    struct peer p = peer_connect();
+    struct buffer text;
+    buffer_init(&text, MEMORY_OTHER);
+    faults_slow(50, "nodes.conf");
+    peer_send(&p, SLICE("cluster setslot 1 migrating " NODE_B "\r\n"));
+    assert_int_equal(p.got.length, 0);
+    faults_slow(0, NULL);
+    node_say(&p, "", NODE_OK);
+    assert_true(file_read("nodes.conf", SIZE_MAX, &text));
+    assert_non_null(strstr(text.bytes, "[1->-" NODE_B "]"));
+    buffer_free(&text);
+    peer_close(&p);
+}
+
 static void test_owner(void **state) {
     struct peer p = peer_connect();
     whole_say(&p, "cluster setslot 1 node y", "-ERR Unknown node y\r\n");
     whole_say(&p, "cluster setslot 1 node " NODE_D, "-ERR Target node is not a master\r\n");
     whole_say(&p, "set a 1", NODE_OK);
-    whole_say(&p, "cluster setslot 15495 migrating " NODE_B, NODE_OK);
+    node_say(&p, "cluster setslot 15495 migrating " NODE_B, NODE_OK);
     whole_say(&p, "cluster setslot 15495 node " NODE_B,
               "-ERR Can't assign hashslot 15495 to a different node while I still hold keys for "
               "this hash slot.\r\n");
@@ -217,9 +235,15 @@ static void test_random(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, whole_nothing_left)
     const struct CMUnitTest tests[] = {
-        TEST(test_keys_of_slots), TEST(test_add_and_delete), TEST(test_flush),
-        TEST(test_marks),         TEST(test_owner),          TEST(test_imported),
-        TEST(test_last_slot),     TEST(test_random),
+        TEST(test_keys_of_slots),
+        TEST(test_add_and_delete),
+        TEST(test_flush),
+        TEST(test_marks),
+        TEST(test_migrating_waits_for_the_disk),
+        TEST(test_owner),
+        TEST(test_imported),
+        TEST(test_last_slot),
+        TEST(test_random),
     };
     return cmocka_run_group_tests(tests, node_open, node_close);
 }

@@ -30,7 +30,7 @@
 #define LIMIT_NSEC (15 * NSEC_PER_SEC)
 #define PAUSE_NSEC (300 * NSEC_PER_MSEC)
 /* Longer than a link stands still, and than a server does not read. */
-#define ARRIVED_NSEC (60 * NSEC_PER_SEC)
+#define ARRIVED_NSEC (25 * NSEC_PER_SEC)
 #define MIGRATE_MSEC 3000
 #define LISTED_MAX 10
 #define READ_MAX 1000
@@ -220,8 +220,7 @@ static int heir(const struct view *views) {
 }
 
 /* The slot stays at its owner. Keys elsewhere are copies that a MIGRATE without an answer has left.
- * The importing mark goes first, so that no key comes while the owner does not send clients away
- * any more. False: there is nothing to do. */
+ * False: there is nothing to do. */
 static bool close_slot(const struct view *views, int owner) {
     for (int node = 0; node < nodes_count(); node++) {
         if (node == owner) continue;
@@ -236,9 +235,7 @@ static bool close_slot(const struct view *views, int owner) {
             continue;
         return true;
     }
-    if (views[owner].migrating_to == NOBODY) return false;
-    act(owner, "STABLE", NULL);
-    return true;
+    return false;
 }
 
 static void move_slot(const struct view *views, int owner, int to) {
@@ -262,19 +259,28 @@ static bool spread(const struct view *views, int owner) {
     return true;
 }
 
-/* Where the slot goes: where it is wanted, unless keys were sent elsewhere already. Those cannot
- * come back as long as their owner sends clients after them. */
-static int aim_of(const struct view *views, int owner, int wanted) {
-    int begun = views[owner].migrating_to;
-    return begun != NOBODY && views[begun].keys ? begun : wanted;
+/* Ends a move that leads elsewhere than wanted. Where keys have gone, it is brought to its end,
+ * because they cannot come back as long as their owner sends clients after them. Else the importing
+ * mark goes first, and the migrating mark when there is no key even then. False: there is none. */
+static bool end_other_move(const struct view *views, int owner, int wanted) {
+    int to = views[owner].migrating_to;
+    if (to == NOBODY || to == wanted) return false;
+    if (views[to].keys)
+        move_slot(views, owner, to);
+    else
+        act(views[to].importing_from != NOBODY ? to : owner, "STABLE", NULL);
+    return true;
 }
+
+/* How likely a node that claims the slot is its owner: without a bus a node that has lost its last
+ * change claims a slot that it has given away. It has the migrating mark then, and no keys. */
+static int rank_claim(const struct view *v) { return v->keys ? 2 : v->migrating_to == NOBODY; }
 
 static int count_owners(const struct view *views, int *owner) {
     int owners = 0;
     for (int node = 0; node < nodes_count(); node++) {
         if (!owns(views, node)) continue;
-        /* Who was told to give it away has a mark, and no keys. */
-        if (!owners++ || views[*owner].migrating_to != NOBODY) *owner = node;
+        if (!owners++ || rank_claim(&views[node]) > rank_claim(&views[*owner])) *owner = node;
     }
     return owners;
 }
@@ -283,6 +289,10 @@ static void decide(void) {
     const struct view *views = op.views[op.hot];
     int owner = NOBODY, wanted = op.wanted[op.hot];
     op.rests[op.hot] = false;
+    if (world->now_nsec < op.resumes_nsec[op.hot]) {
+        turn_away();
+        return;
+    }
     if (count_owners(views, &owner) == 0) {
         int node = heir(views);
         act(node, "NODE", slots_node_id(node));
@@ -293,13 +303,13 @@ static void decide(void) {
             find("slot %u belongs to node %d, and to node %d, which has %lld keys", slot_now(),
                  owner, node, views[node].keys);
     if (!spread(views, owner)) return;
-    int to = aim_of(views, owner, wanted);
-    if (to != owner && (views[owner].migrating_to == NOBODY || views[owner].migrating_to == to)) {
-        move_slot(views, owner, to);
+    if (end_other_move(views, owner, wanted)) return;
+    if (wanted != owner) {
+        move_slot(views, owner, wanted);
         return;
     }
     if (close_slot(views, owner)) return;
-    op.rests[op.hot] = wanted == owner;
+    op.rests[op.hot] = true;
     turn_away();
 }
 

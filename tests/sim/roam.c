@@ -19,7 +19,8 @@
 #include "sim/world.h"
 
 #define LIMIT_NSEC (20 * NSEC_PER_SEC)
-#define AGAIN_NSEC (200 * NSEC_PER_MSEC)
+#define AGAIN_NSEC_MIN (10 * NSEC_PER_MSEC)
+#define AGAIN_NSEC (300 * NSEC_PER_MSEC)
 #define COUNTERS 2 /* of a client in a slot */
 #define JUNK_KEYS 12
 #define BIG_BYTES 3000
@@ -168,7 +169,7 @@ static void failed(struct client *c) {
         r->counters[r->hot][which].maybe += increments(r, which);
     r->sent = r->asking = false;
     r->node = chance(30) ? (int)draw((uint64_t)nodes_count()) : r->owners[r->hot];
-    go_on_in(r, draw_scale(AGAIN_NSEC));
+    go_on_in(r, AGAIN_NSEC_MIN + (int64_t)draw(AGAIN_NSEC));
 }
 
 /* ---- Answers ---- */
@@ -202,7 +203,7 @@ static void follow(struct roamer *r) {
     for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++) {
         if (strncmp(r->refusal, passing[i], strlen(passing[i])) != 0) continue;
         r->node = r->owners[r->hot];
-        go_on_in(r, draw_scale(AGAIN_NSEC));
+        go_on_in(r, AGAIN_NSEC_MIN + (int64_t)draw(AGAIN_NSEC));
         return;
     }
     find("client %d is answered: %s", r->id, r->refusal);

@@ -23,6 +23,8 @@
 #define DEMOTED_NSEC (12 * NSEC_PER_SEC) /* beside down-after */
 #define RIVAL_NSEC_MAX (2 * NSEC_PER_SEC)
 #define FORGOTTEN_NSEC (5 * NSEC_PER_SEC)
+/* Longer than a Sentinel keeps a connection that is lost, and tries others. */
+#define ASTRAY_NSEC (30 * NSEC_PER_SEC)
 #define TILT_NSEC (31 * NSEC_PER_SEC)
 #define LINE_CHARS 128
 #define SAID_CHARS 80
@@ -202,15 +204,26 @@ static void take_write(const struct asker *a) {
              (long long)((world->now_nsec - limit_nsec) / NSEC_PER_MSEC), primary);
 }
 
+/* Whether a Sentinel will tell the server to follow the primary: it watches the server, and names
+ * this primary, or has not had the time to hear of it. */
+static bool is_watched(int server, int primary) {
+    for (int node = servers; node < nodes_count(); node++) {
+        if (linked_since(node, server) == NEVER) continue;
+        if (askers[node].named == primary || world->now_nsec < settled_nsec + ASTRAY_NSEC)
+            return true;
+    }
+    return false;
+}
+
 /* RESET, and a new machine, forget a server that does not follow the primary: nobody watches it any
- * more, so an operator must bring it back. */
+ * more, or only a Sentinel whose file names this server, and who so meets no other Sentinel. An
+ * operator must bring the server back. */
 static void bring_back(struct asker *a) {
     int64_t from_nsec;
     int primary = witness_primary(&from_nsec);
     if (!settled_nsec || world->now_nsec < settled_nsec + FORGOTTEN_NSEC || a->node == primary)
         return;
-    for (int node = servers; node < nodes_count(); node++)
-        if (linked_since(node, a->node) != NEVER) return;
+    if (is_watched(a->node, primary)) return;
     if (!a->is_primary && a->named == primary) return;
     note("brings back", a->node, primary, 0);
     snprintf(a->told, sizeof(a->told), "REPLICAOF 10.0.0.%d %d", primary + 1,

@@ -76,18 +76,22 @@ static inline void serving_say_part(const char *line, const char *part, bool is_
     buffer_free(&wanted);
 }
 
-/* Sends an inline request; its reply is `head` and these words, each with its length. */
-static inline void serving_say_words(const char *line, const char *head, const char *const *words,
-                                     size_t count) {
+/* Sends an inline request; its reply is `head` and these words, each with its length. The words are
+ * parted by blanks; _ is an empty one. */
+static inline void serving_say_words(const char *line, const char *head, const char *words) {
     struct buffer wanted = {.class = MEMORY_OTHER};
     buffer_append_c_string(&wanted, head);
-    for (size_t k = 0; k < count; k++)
-        buffer_printf(&wanted, "$%zu|%s|", strlen(words[k]), words[k]);
+    while (*words) {
+        size_t length = strcspn(words, " ");
+        bool is_empty = length == 1 && *words == '_';
+        buffer_printf(&wanted, "$%zu|%.*s|", is_empty ? 0 : length, is_empty ? 0 : (int)length,
+                      words);
+        words += length;
+        words += strspn(words, " ");
+    }
     serving_say(line, wanted.bytes);
     buffer_free(&wanted);
 }
-#define SERVING_SAY_WORDS(line, head, words) \
-    serving_say_words(line, head, words, sizeof(words) / sizeof((words)[0]))
 
 /* Time passes. */
 static inline void serving_pass(int64_t msec) {

@@ -31,109 +31,34 @@ static struct link_signs *signs_of(struct instance *i) {
 
 /* ---- fields ---- */
 
-static const char *const new_primary[] = {"name",
-                                          "m",
-                                          "ip",
-                                          "127.0.0.1",
-                                          "port",
-                                          "7000",
-                                          "runid",
-                                          "",
-                                          "flags",
-                                          "master,disconnected",
-                                          "link-pending-commands",
-                                          "0",
-                                          "link-refcount",
-                                          "1",
-                                          "last-ping-sent",
-                                          "0",
-                                          "last-ok-ping-reply",
-                                          "0",
-                                          "last-ping-reply",
-                                          "0",
-                                          "down-after-milliseconds",
-                                          "30000",
-                                          "info-refresh",
-                                          "0",
-                                          "role-reported",
-                                          "master",
-                                          "role-reported-time",
-                                          "0",
-                                          "config-epoch",
-                                          "0",
-                                          "num-slaves",
-                                          "0",
-                                          "num-other-sentinels",
-                                          "0",
-                                          "quorum",
-                                          "2",
-                                          "failover-timeout",
-                                          "180000",
-                                          "parallel-syncs",
-                                          "1"};
+static const char new_primary[] =
+    "name m ip 127.0.0.1 port 7000 runid _ flags master,disconnected "
+    "link-pending-commands 0 link-refcount 1 last-ping-sent 0 last-ok-ping-reply 0 "
+    "last-ping-reply 0 down-after-milliseconds 30000 info-refresh 0 role-reported master "
+    "role-reported-time 0 config-epoch 0 num-slaves 0 num-other-sentinels 0 quorum 2 "
+    "failover-timeout 180000 parallel-syncs 1";
 
 static void test_a_new_primary(void **state) {
-    SERVING_SAY_WORDS("SENTINEL MASTER m", "*40|", new_primary);
+    serving_say_words("SENTINEL MASTER m", "*40|", new_primary);
 }
 
 /* RESP3 has maps. */
 static void test_maps(void **state) {
     serving_ask("HELLO 3");
-    SERVING_SAY_WORDS("SENTINEL MASTER m", "%20|", new_primary);
+    serving_say_words("SENTINEL MASTER m", "%20|", new_primary);
     serving_ask("HELLO 2");
 }
 
 static void test_a_primary_that_is_down(void **state) {
-    static const char *const fields[] = {"name",
-                                         "m",
-                                         "ip",
-                                         "127.0.0.1",
-                                         "port",
-                                         "7000",
-                                         "runid",
-                                         RUN_ID,
-                                         "flags",
-                                         "s_down,o_down,master,failover_in_progress,force_failover",
-                                         "link-pending-commands",
-                                         "0",
-                                         "link-refcount",
-                                         "1",
-                                         "failover-state",
-                                         "wait_promotion",
-                                         "last-ping-sent",
-                                         "700",
-                                         "last-ok-ping-reply",
-                                         "900",
-                                         "last-ping-reply",
-                                         "800",
-                                         "s-down-time",
-                                         "600",
-                                         "o-down-time",
-                                         "500",
-                                         "down-after-milliseconds",
-                                         "1000",
-                                         "info-refresh",
-                                         "400",
-                                         "role-reported",
-                                         "slave",
-                                         "role-reported-time",
-                                         "300",
-                                         "config-epoch",
-                                         "7",
-                                         "num-slaves",
-                                         "1",
-                                         "num-other-sentinels",
-                                         "1",
-                                         "quorum",
-                                         "2",
-                                         "failover-timeout",
-                                         "6000",
-                                         "parallel-syncs",
-                                         "3",
-                                         "notification-script",
-                                         "/bin/notify",
-                                         "client-reconfig-script",
-                                         "/bin/reconfig"};
+    static const char fields[] =
+        "name m ip 127.0.0.1 port 7000 runid " RUN_ID
+        " flags s_down,o_down,master,failover_in_progress,force_failover "
+        "link-pending-commands 0 link-refcount 1 failover-state wait_promotion "
+        "last-ping-sent 700 last-ok-ping-reply 900 last-ping-reply 800 s-down-time 600 "
+        "o-down-time 500 down-after-milliseconds 1000 info-refresh 400 "
+        "role-reported slave role-reported-time 300 config-epoch 7 num-slaves 1 "
+        "num-other-sentinels 1 quorum 2 failover-timeout 6000 parallel-syncs 3 "
+        "notification-script /bin/notify client-reconfig-script /bin/reconfig";
     struct instance *i = &p->instance;
     add_replica(7001);
     sentinel_add_voter(p, SLICE("127.0.0.1"), 7002, SLICE(WATCHING_OTHER_ID));
@@ -155,56 +80,21 @@ static void test_a_primary_that_is_down(void **state) {
     p->config_epoch = 7;
     p->notification_script = memory_strdup("/bin/notify", MEMORY_OTHER);
     p->reconfig_script = memory_strdup("/bin/reconfig", MEMORY_OTHER);
-    SERVING_SAY_WORDS("SENTINEL MASTER m", "*50|", fields);
+    serving_say_words("SENTINEL MASTER m", "*50|", fields);
     p->state = FAILOVER_NONE;
 }
 
 static void test_a_new_replica(void **state) {
-    static const char *const fields[] = {"name",
-                                         "127.0.0.1:7001",
-                                         "ip",
-                                         "127.0.0.1",
-                                         "port",
-                                         "7001",
-                                         "runid",
-                                         "",
-                                         "flags",
-                                         "slave,disconnected",
-                                         "link-pending-commands",
-                                         "0",
-                                         "link-refcount",
-                                         "1",
-                                         "last-ping-sent",
-                                         "0",
-                                         "last-ok-ping-reply",
-                                         "0",
-                                         "last-ping-reply",
-                                         "0",
-                                         "down-after-milliseconds",
-                                         "30000",
-                                         "info-refresh",
-                                         "0",
-                                         "role-reported",
-                                         "slave",
-                                         "role-reported-time",
-                                         "0",
-                                         "master-link-down-time",
-                                         "0",
-                                         "master-link-status",
-                                         "err",
-                                         "master-host",
-                                         "?",
-                                         "master-port",
-                                         "0",
-                                         "slave-priority",
-                                         "100",
-                                         "slave-repl-offset",
-                                         "0",
-                                         "replica-announced",
-                                         "1"};
+    static const char fields[] =
+        "name 127.0.0.1:7001 ip 127.0.0.1 port 7001 runid _ flags slave,disconnected "
+        "link-pending-commands 0 link-refcount 1 last-ping-sent 0 last-ok-ping-reply 0 "
+        "last-ping-reply 0 down-after-milliseconds 30000 info-refresh 0 "
+        "role-reported slave role-reported-time 0 master-link-down-time 0 "
+        "master-link-status err master-host ? master-port 0 slave-priority 100 "
+        "slave-repl-offset 0 replica-announced 1";
     add_replica(7001);
-    SERVING_SAY_WORDS("SENTINEL REPLICAS m", "*1|*42|", fields);
-    SERVING_SAY_WORDS("SENTINEL SLAVES m", "*1|*42|", fields);
+    serving_say_words("SENTINEL REPLICAS m", "*1|*42|", fields);
+    serving_say_words("SENTINEL SLAVES m", "*1|*42|", fields);
 }
 
 static void test_a_replica_that_has_reported(void **state) {
@@ -231,34 +121,12 @@ static void test_a_replica_that_is_not_announced(void **state) {
 }
 
 static void test_other_sentinels(void **state) {
-    static const char *const fields[] = {"name",
-                                         WATCHING_OTHER_ID,
-                                         "ip",
-                                         "127.0.0.1",
-                                         "port",
-                                         "7002",
-                                         "runid",
-                                         WATCHING_OTHER_ID,
-                                         "flags",
-                                         "sentinel,disconnected,master_down",
-                                         "link-pending-commands",
-                                         "0",
-                                         "link-refcount",
-                                         "2",
-                                         "last-ping-sent",
-                                         "0",
-                                         "last-ok-ping-reply",
-                                         "0",
-                                         "last-ping-reply",
-                                         "0",
-                                         "down-after-milliseconds",
-                                         "30000",
-                                         "last-hello-message",
-                                         "250",
-                                         "voted-leader",
-                                         WATCHING_THIRD_ID,
-                                         "voted-leader-epoch",
-                                         "9"};
+    static const char fields[] =
+        "name " WATCHING_OTHER_ID " ip 127.0.0.1 port 7002 runid " WATCHING_OTHER_ID
+        " flags sentinel,disconnected,master_down link-pending-commands 0 link-refcount 2 "
+        "last-ping-sent 0 last-ok-ping-reply 0 last-ping-reply 0 "
+        "down-after-milliseconds 30000 last-hello-message 250 voted-leader " WATCHING_THIRD_ID
+        " voted-leader-epoch 9";
     struct primary *other = watching_add("other", 7100, 1);
     struct voter *v = sentinel_add_voter(p, SLICE("127.0.0.1"), 7002, SLICE(WATCHING_OTHER_ID));
     sentinel_add_voter(other, SLICE("127.0.0.1"), 7002, SLICE(WATCHING_OTHER_ID));
@@ -268,7 +136,7 @@ static void test_other_sentinels(void **state) {
     v->last_hello = now() - 250;
     snprintf(v->leader, sizeof(v->leader), "%s", WATCHING_THIRD_ID);
     v->leader_epoch = 9;
-    SERVING_SAY_WORDS("SENTINEL SENTINELS m", "*1|*28|", fields);
+    serving_say_words("SENTINEL SENTINELS m", "*1|*28|", fields);
 }
 
 /* A name of a host is shown where the Sentinel announces names. */
@@ -283,7 +151,7 @@ static void test_names_and_numbers(void **state) {
 /* ---- several ---- */
 
 static void test_all_primaries(void **state) {
-    SERVING_SAY_WORDS("SENTINEL MASTERS", "*1|*40|", new_primary);
+    serving_say_words("SENTINEL MASTERS", "*1|*40|", new_primary);
     watching_add("other", 7100, 1);
     serving_say_part("SENTINEL MASTERS", "*2|*40|$4|name|$", false);
     watching_drop_all();

@@ -63,6 +63,7 @@ static struct sentinel {
     unsigned life;
     bool may_fall;
     uint64_t config_epoch; /* of its last hello message */
+    int named;             /* by that, plus one; 0 = there was none */
     int64_t renewed_nsec;  /* when its machine was new; 0 = it is the first */
     struct vote {
         int id;             /* plus one */
@@ -134,6 +135,7 @@ void witness_note_renewed(int sentinel) {
     s->id = NOBODY;
     s->may_fall = true;
     s->forced_epoch = s->config_epoch = 0;
+    s->named = 0;
     s->forced_until_nsec = 0;
     s->is_ordered = false;
     s->renewed_nsec = world->now_nsec;
@@ -221,8 +223,9 @@ static bool has_passed_exempt(uint64_t before, uint64_t epoch) {
 /* A Sentinel that asked for votes in the epoch finds its replica a primary that another Sentinel
  * has promoted, or that was never told to be anything else, while its own SLAVEOF NO ONE waits in a
  * connection or is lost with one. */
-static bool is_found_primary(uint64_t epoch, int address) {
-    bool is_primary = promoted_nsec[address] || address == FIRST_PRIMARY;
+static bool is_found_primary(int sentinel, uint64_t epoch, int address) {
+    bool is_new = sentinels[sentinel].named && sentinels[sentinel].named - 1 != address;
+    bool is_primary = promoted_nsec[address] || (is_new && address == FIRST_PRIMARY);
     if (!is_primary || is_demoted[address]) return false;
     for (int node = servers; node < nodes; node++) {
         const struct sentinel *s = &sentinels[node];
@@ -238,7 +241,7 @@ static void begin_epoch(int node, uint64_t before, uint64_t epoch, int address) 
     if (epoch == 0 || e->is_exempt) return;
     if (e->promoted == 0 && has_passed_exempt(before, epoch))
         e->is_exempt = true;
-    else if (e->promoted == 0 && is_found_primary(epoch, address))
+    else if (e->promoted == 0 && is_found_primary(node, epoch, address))
         e->promoted = address + 1;
     else if (e->promoted == 0)
         find("Sentinel %d names server %d in configuration epoch %llu, which no failover has taken",
@@ -279,7 +282,10 @@ static void take_hello(int node, struct heard *heard, bool is_of_this_life, cons
     if (heard->any) compare_heard(node, heard, &now);
     compare_lives(node, s, is_of_this_life, h.config);
     compare_epochs(node, s->config_epoch, h.config, address);
-    if (is_of_this_life) s->config_epoch = h.config;
+    if (is_of_this_life) {
+        s->config_epoch = h.config;
+        s->named = address + 1;
+    }
     *heard = now;
 }
 

@@ -31,6 +31,7 @@
 #include <stdatomic.h>
 #include <sys/epoll.h>
 
+#include "base/key_slot.h"
 #include "load.h"
 #include "load/load_run.h"
 #include "wire.h"
@@ -52,7 +53,23 @@ static struct draw chance;
 
 /* ---- what is sent ---- */
 
+static bool key_is_in_slots(uint64_t key) {
+    char text[WIRE_TEXT_BYTES_MAX + WIRE_KEY_BYTES_MIN];
+    const char *end = wire_put_key(text, key, WIRE_KEY_BYTES_MIN) - strlen("\r\n");
+    return key_slot_of((struct slice){end - WIRE_KEY_BYTES_MIN, WIRE_KEY_BYTES_MIN}) <
+           options.slots;
+}
+
+/* The next key in turn whose slot is wanted. There are more of them than --keys says. */
+static uint64_t next_key_in_slots(void) {
+    uint64_t key;
+    do key = options.first_key + key_counter++;
+    while (!key_is_in_slots(key));
+    return key;
+}
+
 static uint64_t next_key(void) {
+    if (options.slots) return next_key_in_slots();
     switch (options.keyspace) {
     case KEYSPACE_HOT: return options.first_key;
     case KEYSPACE_RANDOM: return options.first_key + draw_below(&chance, options.keys);

@@ -64,6 +64,8 @@ static const struct row rows[] = {
     {COUNT, "command", KIND_OTHER, 0, "get|set|del|fill", "fill: SETs of all keys in turn"},
     {COUNT, "keyspace", KIND_OTHER, 0, "hot|random|sequential", "hot: the first key alone"},
     {COUNT, "ttl", KIND_WHOLE, &given.ttl_s, 0, "of SETs: seconds, once to twice this; 0 = none"},
+    {COUNT, "slots", KIND_WHOLE, &given.slots, 0,
+     "fill: only keys of the cluster's slots below this one; 0 = all"},
     {COUNT, "script", KIND_TEXT, &given.script, 0, "requests from a file, sent in turn"},
     {COUNT, "hold", KIND_CHOICE, &given.hold, "no|yes", "obey lines of the standard input"},
     {RECORD, "pick", KIND_CHOICE, &given.lifo, "random|lifo",
@@ -248,6 +250,8 @@ static void check_count(void) {
     if (given.keyspace == KEYSPACE_SEQUENTIAL && !given.requests) given.requests = given.keys;
     demand_that(given.hold || given.requests || given.seconds > 0,
                 "--seconds or --requests is needed");
+    demand_that(!given.slots || given.keyspace == KEYSPACE_SEQUENTIAL,
+                "--slots is for --command fill, whose keys come in turn");
 }
 
 static void check_record(void) {

@@ -31,6 +31,7 @@ struct load_options {
     enum keyspace keyspace;
     const char *script;
     uint64_t ttl_s;
+    uint64_t slots; /* only keys of the slots of a cluster below this one; 0 = all */
     bool hold;
     /* of the loop that records, but for what the other has too: connections, pipeline, requests,
      * seed, keys, first_key, seconds, value_bytes */

@@ -6,6 +6,7 @@ import statistics
 import time
 
 import callgrind
+import clustering
 import datatypes
 import log_cost
 import replicating
@@ -441,5 +442,7 @@ PARTS = {
     'log': ('The append only file', log_cost.plan, log_cost.measure, log_cost.notes),
     'replication': ('What replicas cost a primary', replicating.plan, replicating.measure,
                     replicating.notes),
+    'cluster': ('What a node of a cluster costs', clustering.plan, clustering.measure,
+                clustering.notes),
     'cpu': ('Requests a second and CPU time a command', cpu_plan, measure_cpu, cpu_notes),
 }

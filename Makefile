@@ -337,7 +337,7 @@ endif
 
 # --- fuzzing ------------------------------------------------------------------------------------
 
-lab: all ## the field pathologies (SCENARIO=x or x/case, QUICK=1, BASELINE=path, MARKDOWN=file)
+lab: all ## the field pathologies (SCENARIO=x or x/case, QUICK=1, CLUSTER=1, BASELINE=path, MARKDOWN=file)
 	sh deps/install.sh bench
 	OURS=$(abspath $(OUT)/bin/redis-server) CC="$(CC)" tests/measure/lab $(SCENARIO) \
 	    $(if $(MARKDOWN),--markdown $(MARKDOWN)) $(ARGS)

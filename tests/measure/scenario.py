@@ -103,6 +103,24 @@ def read_all(wanted, quick):
     return list(plans.values())
 
 
+def _fits_cluster(case):
+    """A node of a cluster has one database, and gets a replica by CLUSTER REPLICATE, not by an
+    option."""
+    phases = case['fill'] + case['phase']
+    return (all(int(phase['load'].get('databases', 1)) == 1 for phase in phases) and
+            not any(event['do'] == 'join' for phase in phases for event in phase['event']))
+
+
+def for_cluster(plan):
+    """The plan with each server a node of a cluster that owns all slots, without the cases that a
+    node cannot run. A scenario of its own: its figures stand beside those of the other."""
+    cases = [{**case, 'cluster': True} for case in plan['cases'] if _fits_cluster(case)]
+    if not cases:
+        raise ScenarioError(f'{plan["name"]}: no case can be run by a node of a cluster')
+    return {**plan, 'name': f'{plan["name"]}-cluster', 'cases': cases,
+            'title': f'{plan["title"]}: nodes of a cluster'}
+
+
 def seconds(case):
     """A guess of what one run of a case takes, for the time left."""
     total = 1.5 + sum(float(fill['load']['requests']) / 4e5 *

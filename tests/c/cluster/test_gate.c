@@ -75,6 +75,20 @@ static void test_requests(void **state) {
     peer_close(&p);
 }
 
+/* Requests that arrive together are prepared together, whatever they are. */
+static void test_pipeline(void **state) {
+    struct peer p = peer_connect();
+    whole_say(&p,
+              "set a 1\r\nget {a}b\r\nnosuch a\r\nget\r\nping\r\nget b\r\nmget a {a}b\r\n"
+              "mget a b\r\nget c\r\nflushall\r\nget a\r\nset {a}b 2\r\nget {a}b",
+              "+OK\r\n$-1\r\n"
+              "-ERR unknown command `nosuch`, with args beginning with: `a`, \r\n"
+              "-ERR wrong number of arguments for 'get' command\r\n+PONG\r\n" MOVED_B
+              "*2\r\n$1\r\n1\r\n$-1\r\n" CROSS "-CLUSTERDOWN Hash slot not served\r\n" OK NIL OK
+              "$1\r\n2\r\n");
+    peer_close(&p);
+}
+
 /* It answers before the state of the server does, and its quick answer is no other gate's. */
 static void test_order(void **state) {
     struct peer p = peer_connect();
@@ -280,6 +294,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_gate, whole_nothing_left)
     const struct CMUnitTest tests[] = {
         TEST(test_requests),
+        TEST(test_pipeline),
         TEST(test_order),
         TEST(test_transactions),
         TEST(test_open_slots),

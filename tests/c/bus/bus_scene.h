@@ -65,8 +65,7 @@ static inline void scene_open(const struct cluster_bus_hooks *hooks) {
     scene_loop = loop_create();
     loop_set_hooks(scene_loop, &(struct loop_hooks){.before_sleep = before_sleep});
     scene = scene_cluster('5');
-    scene_listener =
-        socket_listen_tcp("127.0.0.1", 0, 8, scene_reason, sizeof(scene_reason));
+    scene_listener = socket_listen_tcp("127.0.0.1", 0, 8, scene_reason, sizeof(scene_reason));
     struct socket_peer local;
     assert_true(scene_listener >= 0 && socket_local_of(scene_listener, &local));
     scene_port = local.port;
@@ -89,13 +88,13 @@ static inline void scene_turns(int count) {
 }
 
 /* Turns until the condition holds. */
-#define SCENE_UNTIL(condition)                                \
-    do {                                                      \
-        int scene_left = SCENE_TURNS_MAX;                     \
-        while (!(condition)) {                                \
-            if (!scene_left--) fail_msg("%s", #condition);    \
-            loop_turn(scene_loop, 1);                         \
-        }                                                     \
+#define SCENE_UNTIL(condition)                             \
+    do {                                                   \
+        int scene_left = SCENE_TURNS_MAX;                  \
+        while (!(condition)) {                             \
+            if (!scene_left--) fail_msg("%s", #condition); \
+            loop_turn(scene_loop, 1);                      \
+        }                                                  \
     } while (0)
 
 /* A node that is at the test's listener. */
@@ -155,8 +154,7 @@ static inline void scene_read(int fd, struct buffer *bytes, struct cluster_messa
         ssize_t got = recv(fd, room, wanted - bytes->length, 0);
         if (got > 0) bytes->length += (size_t)got;
         if (got == 0) fail_msg("the node has closed the connection");
-        enum cluster_frame frame =
-            cluster_message_frame(buffer_slice(bytes), SIZE_MAX, &length);
+        enum cluster_frame frame = cluster_message_frame(buffer_slice(bytes), SIZE_MAX, &length);
         assert_int_not_equal(frame, CLUSTER_FRAME_BAD);
         if (length) wanted = length;
         if (frame == CLUSTER_FRAME_WHOLE) break;

@@ -106,8 +106,8 @@ static void test_malformed(void **state) {
         const char *name;
         size_t at;
         char value;
-    } faults[] = {{"signature", 0, 'X'},        {"length below a header", 6, 1},
-                  {"length beyond all", 4, 99}, {"more entries than there are", 15, 1},
+    } faults[] = {{"signature", 0, 'X'},          {"length below a header", 6, 1},
+                  {"length beyond all", 4, 99},   {"more entries than there are", 15, 1},
                   {"an id in capitals", 40, 'A'}, {"a host without an end", 2168, ' '}};
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
         buffer_clear(&bytes);
@@ -302,9 +302,15 @@ static void test_waits_for_the_disk(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_frames_in_pieces), TEST(test_malformed),   TEST(test_bounds),
-        TEST(test_closed_within_the_hook), TEST(test_a_node_leaves), TEST(test_own_link),
-        TEST(test_refused),          TEST(test_send_limit),  TEST(test_waits_for_the_disk),
+        TEST(test_frames_in_pieces),
+        TEST(test_malformed),
+        TEST(test_bounds),
+        TEST(test_closed_within_the_hook),
+        TEST(test_a_node_leaves),
+        TEST(test_own_link),
+        TEST(test_refused),
+        TEST(test_send_limit),
+        TEST(test_waits_for_the_disk),
     };
     return cmocka_run_group_tests(tests, scene_register, NULL);
 }

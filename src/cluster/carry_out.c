@@ -87,7 +87,8 @@ static void tell_succession(const struct cluster_link *link, const struct cluste
                             const struct cluster_consequences *out) {
     if (out->actions & CLUSTER_ACT_ROLE_CHANGED) cluster_succession_role_changed();
     if (!out->sender) return;
-    bool answers = m->type == CLUSTER_PONG && cluster_link_is_own(link);
+    bool answers = m->type == CLUSTER_PONG && cluster_link_is_own(link) &&
+                   cluster_link_node(link) == out->sender;
     cluster_succession_header(out->sender, m, answers);
     switch (m->type) {
     case CLUSTER_AUTH_REQUEST: cluster_succession_request(out->sender, m); break;

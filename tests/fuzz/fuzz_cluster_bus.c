@@ -100,8 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         uint8_t way = data[at++];
         struct slice rest = {(const char *)data + at, size - at};
         uint64_t current_epoch = c->current_epoch;
-        if (cluster_message_frame(rest, CLUSTER_STRANGER_BYTES_MAX, &length) !=
-            CLUSTER_FRAME_WHOLE)
+        if (cluster_message_frame(rest, CLUSTER_STRANGER_BYTES_MAX, &length) != CLUSTER_FRAME_WHOLE)
             break;
         char *frame = memory_alloc(length, MEMORY_OTHER); /* a read behind it is seen */
         memcpy(frame, rest.bytes, length);

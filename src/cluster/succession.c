@@ -8,7 +8,7 @@
  *  1. Writes are held exactly while this primary hands over to a replica, or doubts its role in a
  *     cluster that is ok (where it is not, writes are refused). `holds` says that they are held.
  *  2. A replica has an offset, and an age of its data, only where a stream of its present primary
- *     has been applied since it follows it. `in_step_with` names that primary.
+ *     has been applied since it follows it, and the data is still that stream's.
  *  3. A vote, and the epoch of an election, leave this node when they are on disk: bus/compose.h
  *     waits.
  */
@@ -48,9 +48,8 @@ static struct {
     struct cluster_election election;
     struct cluster_manual manual;
     struct cluster_standstill standstill;
-    struct cluster_id in_step_with; /* "" = with none */
-    bool holds;                     /* writes */
-    bool due;                       /* something has come that the step must look at */
+    bool holds; /* writes */
+    bool due;   /* something has come that the step must look at */
 } own;
 
 /* ---- facts of replication ---- */
@@ -58,8 +57,8 @@ static struct {
 static bool is_replica(void) { return view->self->primary != NULL; }
 
 static bool is_in_step(void) {
-    return is_replica() && link_may_continue() &&
-           strcmp(own.in_step_with.text, view->self->primary->id.text) == 0;
+    return is_replica() && cluster_follow_is_current() && link_may_continue() &&
+           link_data_age_sec() >= 0;
 }
 
 /* The place in the stream for others and for elections; 0: this replica's data is not its
@@ -71,19 +70,11 @@ static uint64_t own_offset(void) {
 /* -1: no offset of the primary's is reached. */
 static int64_t reached_offset(void) { return is_in_step() ? history_place() : -1; }
 
-/* For how long nothing has come from the primary. */
+/* For how long nothing has come from the primary. A replica that has slept through the end of its
+ * link has old data, too. */
 static int64_t data_age_msec(void) {
-    if (!is_in_step()) return CLUSTER_DATA_AGE_NEVER;
-    int64_t sec = link_state() == LINK_UP ? link_silent_sec() : link_down_sec();
-    return sec < 0 ? CLUSTER_DATA_AGE_NEVER : sec * MSEC_PER_SEC;
+    return is_in_step() ? link_data_age_sec() * MSEC_PER_SEC : CLUSTER_DATA_AGE_NEVER;
 }
-
-static void note_link(void) {
-    if (!view || link_state() != LINK_UP || !is_replica() || !cluster_follow_is_current()) return;
-    own.in_step_with = view->self->primary->id;
-}
-
-const struct link_observer cluster_succession_link_observer = {.changed = note_link};
 
 static void fill_facts(struct cluster_own_facts *facts) {
     facts->offset = own_offset();
@@ -246,10 +237,7 @@ void cluster_succession_mfstart(const struct cluster_node *replica) {
     if (replica->link) cluster_say_ping(view, replica->link, CLUSTER_PING);
 }
 
-void cluster_succession_role_changed(void) {
-    if (!is_in_step()) own.in_step_with = (struct cluster_id){""};
-    own.due = true;
-}
+void cluster_succession_role_changed(void) { own.due = true; }
 
 void cluster_succession_begin(bool force) {
     cluster_manual_begin(&own.manual, view, force, clock_monotonic_msec());

@@ -14,12 +14,8 @@
 #include "bus/message.h"
 #include "topology/view.h"
 
-struct link_observer;
-
 /* At start; the cluster is borrowed for as long as the process lives. */
 void cluster_succession_open(struct cluster *c);
-/* For server/wiring: notes when this replica is in step with its primary. */
-extern const struct link_observer cluster_succession_link_observer;
 /* For server/wiring, a hook of the loop that is called when it has woken: finds out whether this
  * node stood still. Before any request is served. O(1). */
 void cluster_succession_turn(void);

@@ -71,9 +71,10 @@ static struct {
     int64_t place;
     int database;                           /* the database in which the stream continues */
     int64_t begun_sec, heard_sec, lost_sec; /* monotonic; -1: not lost */
+    int64_t stream_sec; /* when the last link that was UP was heard of last; -1: there was none */
     int64_t cron_sec;
     const struct link_takeover *takeover;
-} primary = {.lost_sec = -1};
+} primary = {.lost_sec = -1, .stream_sec = -1};
 
 static const struct link_observer *const no_observers[] = {NULL};
 static const struct link_observer *const *observers = no_observers;
@@ -89,6 +90,10 @@ int64_t link_down_sec(void) {
 }
 int64_t link_silent_sec(void) {
     return primary.state == LINK_UP ? clock_monotonic_sec() - apply_heard_sec() : -1;
+}
+int64_t link_data_age_sec(void) {
+    if (primary.state == LINK_UP) return link_silent_sec();
+    return primary.stream_sec < 0 ? -1 : clock_monotonic_sec() - primary.stream_sec;
 }
 int link_database(void) { return primary.state == LINK_UP ? apply_database() : primary.database; }
 
@@ -523,6 +528,7 @@ static void link_stream_lost(enum apply_end how) {
     primary.continues = how == APPLY_LOST && !primary.by_sync;
     if (primary.continues) log_notice("Caching the disconnected master state.");
     primary.lost_sec = clock_monotonic_sec();
+    primary.stream_sec = apply_heard_sec();
     link_set_state(LINK_WAITS);
     say_and_connect("Reconnecting to MASTER %s:%d");
 }
@@ -539,6 +545,7 @@ static void set_host(const char *host, int port) {
     memory_free(primary.host, MEMORY_OTHER);
     primary.host = copy;
     primary.port = port;
+    primary.stream_sec = -1;
 }
 
 /* Our own history may be continued by a primary that knows it. */

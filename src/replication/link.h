@@ -58,6 +58,10 @@ int64_t link_down_sec(void);
 /* Seconds since the primary last sent something; -1 where the link is not UP. */
 int64_t link_silent_sec(void);
 
+/* How old the data is at least: seconds since the server that is followed last sent something over
+ * a link that was UP, also when that link is lost; -1: since it is followed no link was UP. */
+int64_t link_data_age_sec(void);
+
 /* Makes this server a replica of that one, instead of the server it followed before, if any;
  * connects at once. Its own replicas are dropped, and blocked clients get an error. It may continue
  * its present history where the new primary knows that history. */

@@ -455,8 +455,8 @@ static const struct role_observer oom_role_observer = {set_oom_score};
 static const struct role_observer *const role_observers[] = {&log_role_observer, &oom_role_observer,
                                                              NULL};
 static const struct link_observer supervise_link_observer = {.status = supervise_status};
-static const struct link_observer *const link_observers[] = {
-    &role_link_observer, &cluster_succession_link_observer, &supervise_link_observer, NULL};
+static const struct link_observer *const link_observers[] = {&role_link_observer,
+                                                             &supervise_link_observer, NULL};
 
 static const struct child_observer process_child_observer = {.in_child = become_child};
 

@@ -42,6 +42,7 @@ static void test_greeting(void **state) {
     assert_string_equal(link_host(), "127.0.0.1");
     assert_int_equal(link_port(), f.port);
     assert_int_equal(link_state(), LINK_CONNECTING);
+    assert_int_equal(link_data_age_sec(), -1);
     fake_accept(&f);
     fake_expect(&f, "PING");
     assert_int_equal(link_state(), LINK_GREETS);
@@ -57,6 +58,10 @@ static void test_greeting(void **state) {
     assert_string_equal(history_id(), FAKE_ID);
     assert_int_equal(link_down_sec(), -1);
     assert_int_equal(link_silent_sec(), 0);
+    assert_int_equal(link_data_age_sec(), 0);
+    /* What is followed now has said nothing yet. */
+    link_follow("127.0.0.1", f.port);
+    assert_int_equal(link_data_age_sec(), -1);
 }
 
 /* A primary that ends as soon as it has said that the stream goes on: it is asked again, for the
@@ -227,6 +232,7 @@ static void test_lost_and_again(void **state) {
     fake_hang_up(&f);
     FAKE_UNTIL(&f, link_state() != LINK_UP);
     assert_int_equal(link_down_sec(), 0);
+    assert_int_equal(link_data_age_sec(), 0);
     assert_true(link_may_continue());
     fake_link_again(&f);
     assert_int_equal(link_down_sec(), -1);

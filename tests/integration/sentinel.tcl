@@ -241,7 +241,7 @@ start_sentinel $primary 2 "" {
 }
 }
 
-start_server {overrides {save ""}} {
+start_server {overrides {save ""} tags {ours}} {
     set port [srv port]
     set folder [tmpdir scripts]
     set script [file join $folder script]

@@ -50,7 +50,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are swapped int
 /* tables[n][b]: the sum of byte b and n zero bytes behind it. */
 static uint16_t tables[SUMMED_BYTES][256];
 
-static void make_tables(void) {
+static void make_slot_tables(void) {
     for (unsigned byte = 0; byte < 256; byte++) {
         unsigned sum = byte << 8;
         for (int bit = 0; bit < 8; bit++) sum = sum << 1 ^ (sum & 0x8000 ? POLYNOMIAL : 0);
@@ -105,7 +105,7 @@ static uint64_t block_factors[2] ALIGNED, quotient_factors[2] ALIGNED;
 static uint8_t orders[BLOCK_BYTES + 1][BLOCK_BYTES] ALIGNED;
 
 /* x^n mod P. */
-static unsigned power_of_x(unsigned n) {
+static unsigned slot_power_of_x(unsigned n) {
     unsigned rest = 1;
     for (; n; n--) rest = (rest << 1 & 0xffff) ^ (rest & 0x8000 ? POLYNOMIAL : 0);
     return rest;
@@ -116,22 +116,22 @@ static unsigned power_of_x(unsigned n) {
 static uint64_t quotient_bits(unsigned lowest) {
     uint64_t bits = 0;
     for (unsigned n = 80 - lowest; n < 144 - lowest; n++)
-        bits = bits << 1 | (power_of_x(n) >> 15 & 1);
+        bits = bits << 1 | (slot_power_of_x(n) >> 15 & 1);
     return bits;
 }
 
-static void make_orders(void) {
+static void make_byte_orders(void) {
     for (unsigned n = BLOCK_BYTES / 2; n <= BLOCK_BYTES; n++)
         for (unsigned i = 0; i < BLOCK_BYTES; i++)
             orders[n][i] = (uint8_t)(i < 8 ? 15 - i : i < n ? n - 1 - i : 0x80);
 }
 
-static void make_factors(void) {
-    block_factors[0] = power_of_x(128);
-    block_factors[1] = power_of_x(192);
+static void make_slot_factors(void) {
+    block_factors[0] = slot_power_of_x(128);
+    block_factors[1] = slot_power_of_x(192);
     quotient_factors[0] = quotient_bits(0);
     quotient_factors[1] = quotient_bits(64);
-    make_orders();
+    make_byte_orders();
     multiplies = __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("ssse3");
 }
 
@@ -223,13 +223,13 @@ unsigned key_slot_of(struct slice name) {
 
 #else
 
-static void make_factors(void) {}
+static void make_slot_factors(void) {}
 
 unsigned key_slot_of(struct slice name) { return key_slot_by_tables(name); }
 
 #endif
 
-__attribute__((constructor)) static void make_all(void) {
-    make_tables();
-    make_factors();
+__attribute__((constructor)) static void make_slot_sums(void) {
+    make_slot_tables();
+    make_slot_factors();
 }

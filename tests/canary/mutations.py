@@ -760,8 +760,9 @@ mutate('script-loses-memory-gate', 'script/gates.c',
 mutate('script-memory-gate-stays', 'script/gates.c',
        '    if (command_flags & COMMAND_WRITE) gate_set(&script_gate_memory, false);\n', '',
        'a script that has written is stopped half done', 'tcl unit/scripting maxmemory')
-mutate('script-unframed', 'script/bridge.c', '        if (script.by_effects) effects_frame();\n',
-       '', "a script's effects are not framed", 'tcl unit/scripting Effects')
+mutate('script-unframed', 'script/bridge.c',
+       '    if (command->flags & COMMAND_WRITE && script.by_effects) effects_frame();\n', '',
+       "a script's effects are not framed", 'tcl unit/scripting Effects')
 mutate('script-survives-kill', 'script/script.c',
        '    engine_set_hook(L, script_hook, LUA_MASKCOUNT, 1);\n', '',
        'a coroutine that catches errors survives SCRIPT KILL', 'tcl unit/scripting coroutines')

@@ -139,12 +139,14 @@ static void replica_remove(struct cluster_node *primary, const struct cluster_no
     primary->replica_count--;
     memmove(primary->replicas + i, primary->replicas + i + 1,
             (primary->replica_count - i) * sizeof(struct cluster_node *));
+    if (!primary->replica_count) primary->flags &= (uint16_t)~CLUSTER_NODE_MIGRATE_TO;
 }
 
 static void replica_add(struct cluster_node *primary, struct cluster_node *replica) {
     size_t size = (primary->replica_count + 1) * sizeof(struct cluster_node *);
     primary->replicas = memory_realloc(primary->replicas, size, CLASS);
     primary->replicas[primary->replica_count++] = replica;
+    if (cluster_node_is_primary(primary)) primary->flags |= CLUSTER_NODE_MIGRATE_TO;
 }
 
 static void primary_set(struct cluster_node *node, struct cluster_node *primary) {
@@ -155,8 +157,11 @@ static void primary_set(struct cluster_node *node, struct cluster_node *primary)
 
 void cluster_set_primary(struct cluster *c, struct cluster_node *node) {
     if (cluster_node_is_primary(node)) return;
+    /* It has taken the place of a primary that had a replica. */
+    bool succeeds = node->primary && node != c->self;
     primary_set(node, NULL);
     node->flags = (uint16_t)((node->flags & ~ROLES) | CLUSTER_NODE_PRIMARY);
+    if (succeeds || node->replica_count) node->flags |= CLUSTER_NODE_MIGRATE_TO;
     cluster_changed(c);
 }
 

@@ -46,7 +46,9 @@ void cluster_drop(struct cluster *c, struct cluster_node *node);
  * node has that id. */
 MUST_USE bool cluster_rename(struct cluster *c, struct cluster_node *node,
                              const struct cluster_id *id);
-/* Makes the node a primary. Does nothing where it is one. */
+/* Makes the node a primary. Does nothing where it is one. Replicas may move to a primary
+ * (CLUSTER_NODE_MIGRATE_TO) from its first replica on until it has lost the last one; to one that
+ * was a replica at once. */
 void cluster_set_primary(struct cluster *c, struct cluster_node *node);
 /* Makes the node a replica of `primary` (NULL: not known), which must not be the node itself. The
  * slots of a node that was no replica become unassigned, and its epoch becomes 0. */

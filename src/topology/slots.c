@@ -14,6 +14,13 @@ static void note_settled(struct cluster *c, unsigned slot) {
     *word = is_settled ? *word | bit : *word & ~bit;
 }
 
+/* Whether any node has a replica, which then might move. */
+static bool has_replicas(const struct cluster *c) {
+    for (size_t i = 0; i < c->count; i++)
+        if (c->nodes[i]->replica_count) return true;
+    return false;
+}
+
 void cluster_slot_assign(struct cluster *c, unsigned slot, struct cluster_node *owner) {
     ASSERT(slot < KEY_SLOTS);
     struct cluster_node *former = c->owners[slot];
@@ -23,6 +30,8 @@ void cluster_slot_assign(struct cluster *c, unsigned slot, struct cluster_node *
         c->assigned--;
     }
     if (owner) {
+        if (!owner->slot_count && owner->flags & CLUSTER_NODE_PRIMARY && has_replicas(c))
+            owner->flags |= CLUSTER_NODE_MIGRATE_TO;
         owner->slot_count++;
         c->assigned++;
     }

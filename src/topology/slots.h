@@ -13,7 +13,9 @@
 
 #define CLUSTER_BITMAP_BYTES (KEY_SLOTS / 8)
 
-/* Makes `owner` the owner of the slot, instead of any other; NULL: nobody owns it. O(1). */
+/* Makes `owner` the owner of the slot, instead of any other; NULL: nobody owns it. Replicas may
+ * move to an owner of a first slot (CLUSTER_NODE_MIGRATE_TO) where any node has some. O(1), but
+ * O(nodes) for a first slot. */
 void cluster_slot_assign(struct cluster *c, unsigned slot, struct cluster_node *owner);
 /* Takes all slots of the node away. O(slots). */
 void cluster_slots_release(struct cluster *c, const struct cluster_node *owner);

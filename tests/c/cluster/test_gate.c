@@ -293,16 +293,11 @@ static int open_all(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_gate, whole_nothing_left)
     const struct CMUnitTest tests[] = {
-        TEST(test_requests),
-        TEST(test_pipeline),
-        TEST(test_order),
-        TEST(test_transactions),
-        TEST(test_open_slots),
-        TEST(test_due_key_is_absent),
-        TEST(test_asking),
-        TEST(test_readonly),
-        TEST(test_scripts),
-        TEST(test_refused_calls_of_scripts_count),
+        TEST(test_requests),   TEST(test_pipeline),
+        TEST(test_order),      TEST(test_transactions),
+        TEST(test_open_slots), TEST(test_due_key_is_absent),
+        TEST(test_asking),     TEST(test_readonly),
+        TEST(test_scripts),    TEST(test_refused_calls_of_scripts_count),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, open_all, NULL);

@@ -101,7 +101,7 @@ static void test_majority(void **state) {
             cluster_report_add(node, scene_find(c, *digit), NOW);
         if (cluster_failure_judge(c, node, NOW, T) != majorities[i].failed) fail_msg("row %zu", i);
         assert_int_equal(node->flags,
-                         CLUSTER_NODE_PRIMARY |
+                         CLUSTER_NODE_PRIMARY | CLUSTER_NODE_MIGRATE_TO |
                              (majorities[i].failed ? CLUSTER_NODE_FAILED : CLUSTER_NODE_SUSPECTED));
         if (majorities[i].failed) assert_int_equal(node->failed_msec, NOW);
         assert_false(cluster_failure_judge(c, node, NOW, T));
@@ -115,7 +115,8 @@ static void test_believe(void **state) {
     assert_false(cluster_failure_believe(c, c->self, sender, NOW));
     node->flags |= CLUSTER_NODE_SUSPECTED;
     assert_true(cluster_failure_believe(c, node, sender, NOW));
-    assert_int_equal(node->flags, CLUSTER_NODE_PRIMARY | CLUSTER_NODE_FAILED);
+    assert_int_equal(node->flags,
+                     CLUSTER_NODE_PRIMARY | CLUSTER_NODE_MIGRATE_TO | CLUSTER_NODE_FAILED);
     assert_false(cluster_failure_believe(c, node, sender, NOW + 5));
     assert_int_equal(node->failed_msec, NOW);
     cluster_free(c);

@@ -114,8 +114,8 @@ static void test_whole_file(void **state) {
     struct cluster_node *b = scene_find(c, 'b'), *replica = scene_find(c, 'c');
     assert_int_equal(c->count, 4);
     /* This node does not judge itself, and has no times of its own. */
-    assert_int_equal(c->self->flags,
-                     CLUSTER_NODE_MYSELF | CLUSTER_NODE_PRIMARY | CLUSTER_NODE_NO_FAILOVER);
+    assert_int_equal(c->self->flags, CLUSTER_NODE_MYSELF | CLUSTER_NODE_PRIMARY |
+                                         CLUSTER_NODE_NO_FAILOVER | CLUSTER_NODE_MIGRATE_TO);
     assert_int_equal(c->self->ping_sent_msec + c->self->pong_received_msec, 0);
     assert_string_equal(c->self->id.text, A);
     assert_int_equal(c->self->slot_count, 7);

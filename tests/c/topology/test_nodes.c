@@ -136,6 +136,50 @@ static void test_roles(void **state) {
     cluster_free(c);
 }
 
+static bool may_take(const struct cluster_node *node) {
+    return cluster_node_has(node, CLUSTER_NODE_MIGRATE_TO);
+}
+
+/* To which primaries replicas may move. */
+static void test_migrate_to(void **state) {
+    struct cluster *c = scene_cluster('5');
+    struct cluster_node *a = scene_add(c, 'a', CLUSTER_NODE_PRIMARY);
+    struct cluster_node *b = scene_add(c, 'b', CLUSTER_NODE_PRIMARY);
+    struct cluster_node *d = scene_add(c, 'd', CLUSTER_NODE_PRIMARY);
+    struct cluster_node *e = scene_add(c, 'e', 0);
+    scene_give(c, d, 0, 9); /* nobody has a replica */
+    assert_false(may_take(d));
+    cluster_set_replica(c, b, a);
+    assert_true(may_take(a));
+    assert_false(may_take(b) || may_take(d));
+    scene_give(c, d, 10, 10); /* no first slot */
+    assert_false(may_take(d));
+    cluster_slots_release(c, d);
+    scene_give(c, d, 0, 9);
+    assert_true(may_take(d));
+    /* From the first replica until the last one goes. */
+    cluster_set_replica(c, e, a);
+    cluster_set_replica(c, b, d);
+    assert_true(may_take(a) && may_take(d));
+    cluster_drop(c, e);
+    assert_false(may_take(a));
+    /* The former primary of one that is promoted had a replica. */
+    cluster_set_primary(c, b);
+    assert_true(may_take(b));
+    assert_false(may_take(d));
+    cluster_set_replica(c, c->self, b);
+    cluster_set_primary(c, c->self);
+    assert_false(may_take(c->self));
+    /* A replica of what has no role yet. */
+    struct cluster_node *f = scene_add(c, 'f', 0);
+    cluster_set_replica(c, a, f);
+    assert_false(may_take(f));
+    cluster_set_primary(c, f);
+    assert_true(may_take(f));
+    cluster_check(c);
+    cluster_free(c);
+}
+
 static void test_counts(void **state) {
     struct cluster *c = scene_cluster('5');
     struct cluster_node *a = scene_add(c, 'a', CLUSTER_NODE_PRIMARY);
@@ -261,15 +305,11 @@ static void test_random_changes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ids),
-        cmocka_unit_test(test_new_cluster),
-        cmocka_unit_test(test_find),
-        cmocka_unit_test(test_add),
-        cmocka_unit_test(test_rename),
-        cmocka_unit_test(test_roles),
-        cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_drop),
-        cmocka_unit_test(test_random_changes),
+        cmocka_unit_test(test_ids),        cmocka_unit_test(test_new_cluster),
+        cmocka_unit_test(test_find),       cmocka_unit_test(test_add),
+        cmocka_unit_test(test_rename),     cmocka_unit_test(test_roles),
+        cmocka_unit_test(test_migrate_to), cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_drop),       cmocka_unit_test(test_random_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

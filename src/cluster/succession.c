@@ -102,12 +102,15 @@ static void ping_all_anew(void) {
 }
 
 /* What came while this node stood still lies in the sockets and must not count as an answer. So the
- * links to the voters are opened anew. */
+ * links to the voters are opened anew. A primary that hands over is replaced within less than the
+ * node timeout: for it the shortest gap counts. */
 void cluster_succession_turn(void) {
     if (!view) return;
     int64_t now_msec = loop_wake_nsec(client_loop()) / NSEC_PER_MSEC;
+    int64_t timeout_msec =
+        own.manual.state == CLUSTER_MANUAL_PAUSES ? 0 : cluster_options()->node_timeout_ms;
     if (!cluster_standstill_turn(&own.standstill, view, now_msec, clock_cached_msec(),
-                                 cluster_options()->node_timeout_ms))
+                                 timeout_msec))
         return;
     hold_as_needed();
     ping_all_anew();

@@ -325,6 +325,20 @@ static void test_hand_over(void **state) {
     tick();
     expect_said("pinga release");
     close_scene();
+    /* Stopped meanwhile, for less than the node timeout, it asks before it goes on. */
+    open_scene('3');
+    cluster_succession_mfstart(scene_find(c, 'a'));
+    said[0] = '\0';
+    options.node_timeout_ms = 15000;
+    pass(6000);
+    cluster_succession_turn();
+    expect_said("close1 close2");
+    tick();
+    hear_answer('1');
+    expect_said("pinga");
+    cluster_succession_step();
+    expect_said("release");
+    close_scene();
 }
 
 /* ---- moves ---- */

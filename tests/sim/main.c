@@ -274,7 +274,7 @@ static bool read_options(int argc, char **argv) {
     }
     return options.last > 0 && options.jobs > 0 && options.jobs <= JOBS_MAX && options.nodes >= 0 &&
            options.nodes <= NODES_MAX - 5 && options.sentinels >= DRAWN && options.sentinels <= 5 &&
-           (options.cluster == 0 || (options.cluster >= 2 && options.cluster <= NODES_MAX));
+           (options.cluster == 0 || (options.cluster >= 2 && options.cluster <= LISTENERS_MAX / 2));
 }
 
 int main(int argc, char **argv) {

@@ -272,8 +272,9 @@ static bool end_other_move(const struct view *views, int owner, int wanted) {
     return true;
 }
 
-/* How likely a node that claims the slot is its owner: without a bus a node that has lost its last
- * change claims a slot that it has given away. It has the migrating mark then, and no keys. */
+/* How likely a node that claims the slot is its owner: one that has lost its last change claims a
+ * slot that it has given away, until the bus tells it. It has the migrating mark then, and no keys.
+ */
 static int rank_claim(const struct view *v) { return v->keys ? 2 : v->migrating_to == NOBODY; }
 
 static int count_owners(const struct view *views, int *owner) {

@@ -160,14 +160,27 @@ int system_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event
         self->fds_end = fd + 1;
     }
     struct task_fd *d = &self->fds[fd];
+    d->epoll = epoll;
     d->interest = operation == EPOLL_CTL_DEL ? 0 : event->events | EPOLLERR | EPOLLHUP;
     d->data = operation == EPOLL_CTL_DEL ? 0 : event->data.u64;
     return 0;
 }
 
+static uint32_t ready_of(int fd);
+
+/* Whether the descriptor is an epoll instance that has something ready: such a one can lie within
+ * another. */
+static bool has_ready_within(int epoll) {
+    for (int fd = 0; fd < self->fds_end; fd++)
+        if (fd != epoll && self->fds[fd].interest && self->fds[fd].epoll == epoll && ready_of(fd))
+            return true;
+    return false;
+}
+
 static uint32_t ready_of(int fd) {
     const struct task_fd *d = &self->fds[fd];
     if (!d->interest) return 0;
+    if (d->kind == FD_REAL && has_ready_within(fd)) return EPOLLIN & d->interest;
     if (d->kind == FD_LINK) return network_ready(d->index, d->end) & d->interest;
     if (d->kind == FD_LISTENER) return network_listener_ready(d->index) & d->interest;
     struct pollfd one = {.fd = fd, .events = (short)d->interest};
@@ -176,11 +189,12 @@ static uint32_t ready_of(int fd) {
 }
 
 /* Beginning anywhere. */
-static int collect(struct epoll_event *events, int events_max) {
+static int collect(int epoll, struct epoll_event *events, int events_max) {
     int count = 0, end = self->fds_end;
     int first = end ? (int)draw((uint64_t)end) : 0;
     for (int i = 0; i < end && count < events_max; i++) {
         int fd = (first + i) % end;
+        if (self->fds[fd].epoll != epoll) continue;
         uint32_t ready = ready_of(fd);
         if (!ready) continue;
         events[count].events = ready;
@@ -196,7 +210,7 @@ int system_epoll_wait(int epoll, struct epoll_event *events, int events_max, int
     for (;;) {
         background_run_due();
         self->poked = false;
-        int count = collect(events, events_max);
+        int count = collect(epoll, events, events_max);
         if (count || world->now_nsec >= deadline) return count;
         int64_t due = background_due_nsec();
         task_yield(TASK_WAITS, due < deadline ? due : deadline);

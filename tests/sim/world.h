@@ -36,6 +36,7 @@ struct task_fd {
     enum fd_kind kind;
     int index; /* of the listener or link */
     int end;   /* of the link */
+    int epoll; /* the instance that has it, where there is an interest */
     uint32_t interest;
     uint64_t data; /* both of epoll */
 };

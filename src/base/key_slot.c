@@ -50,7 +50,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are swapped int
 /* tables[n][b]: the sum of byte b and n zero bytes behind it. */
 static uint16_t tables[SUMMED_BYTES][256];
 
-static void make_slot_tables(void) {
+static void make_byte_sums(void) {
     for (unsigned byte = 0; byte < 256; byte++) {
         unsigned sum = byte << 8;
         for (int bit = 0; bit < 8; bit++) sum = sum << 1 ^ (sum & 0x8000 ? POLYNOMIAL : 0);
@@ -105,7 +105,7 @@ static uint64_t block_factors[2] ALIGNED, quotient_factors[2] ALIGNED;
 static uint8_t orders[BLOCK_BYTES + 1][BLOCK_BYTES] ALIGNED;
 
 /* x^n mod P. */
-static unsigned slot_power_of_x(unsigned n) {
+static unsigned rest_of_power(unsigned n) {
     unsigned rest = 1;
     for (; n; n--) rest = (rest << 1 & 0xffff) ^ (rest & 0x8000 ? POLYNOMIAL : 0);
     return rest;
@@ -116,22 +116,22 @@ static unsigned slot_power_of_x(unsigned n) {
 static uint64_t quotient_bits(unsigned lowest) {
     uint64_t bits = 0;
     for (unsigned n = 80 - lowest; n < 144 - lowest; n++)
-        bits = bits << 1 | (slot_power_of_x(n) >> 15 & 1);
+        bits = bits << 1 | (rest_of_power(n) >> 15 & 1);
     return bits;
 }
 
-static void make_byte_orders(void) {
+static void make_orders(void) {
     for (unsigned n = BLOCK_BYTES / 2; n <= BLOCK_BYTES; n++)
         for (unsigned i = 0; i < BLOCK_BYTES; i++)
             orders[n][i] = (uint8_t)(i < 8 ? 15 - i : i < n ? n - 1 - i : 0x80);
 }
 
 static void make_slot_factors(void) {
-    block_factors[0] = slot_power_of_x(128);
-    block_factors[1] = slot_power_of_x(192);
+    block_factors[0] = rest_of_power(128);
+    block_factors[1] = rest_of_power(192);
     quotient_factors[0] = quotient_bits(0);
     quotient_factors[1] = quotient_bits(64);
-    make_byte_orders();
+    make_orders();
     multiplies = __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("ssse3");
 }
 
@@ -229,7 +229,7 @@ unsigned key_slot_of(struct slice name) { return key_slot_by_tables(name); }
 
 #endif
 
-__attribute__((constructor)) static void make_slot_sums(void) {
-    make_slot_tables();
+__attribute__((constructor)) static void prepare_sums(void) {
+    make_byte_sums();
     make_slot_factors();
 }

@@ -164,8 +164,8 @@ def measure(config, progress):
 def notes(config):
     return [f'A node is started with {" ".join(CLUSTER)} and owns all {CLUSTER_SLOTS:,} slots; it '
             'knows no other node.',
-            f'Bytes: growth of used_memory by the fill, node less standalone, keys of 16 and values '
-            f'of {VALUE_BYTES} bytes. The keys fall into the slots by chance. At most '
+            'Bytes: growth of used_memory by the fill, node less standalone, keys of 16 and '
+            f'values of {VALUE_BYTES} bytes. The keys fall into the slots by chance. At most '
             f'{KEYS_MAX_QUICK if config.quick else KEYS_MAX:,} keys: with many keys a slot fewer '
             'slots are in use.',
             f'CPU time is the main thread\'s, from schedstat: {config.rounds * ROUNDS_FACTOR} '

@@ -97,6 +97,7 @@ static struct {
     struct cluster *c; /* NULL = the bus is not open */
     const struct cluster_bus_hooks *hooks;
     bool accepts; /* a node that loads its files as a primary accepts nobody */
+    bool waits; /* a link may have a first parcel that waits for the disk */
     size_t strangers;
     bool kind_added;
     int64_t told_msec;
@@ -215,6 +216,7 @@ static void watch_wanted(struct cluster_link *link) {
     unsigned wanted = LOOP_READABLE;
     if (link->phase == CONNECTS) wanted = LOOP_WRITABLE;
     if (link->phase == UP && is_ready(link->first)) wanted |= LOOP_WRITABLE;
+    bus.waits |= link->first && !is_ready(link->first);
     wanted |= LOOP_FIRST;
     bool watched = link->connection && link->phase != CONNECTS
                        ? connection_watch(link->connection, bus.loop, &link->watcher, wanted)
@@ -290,10 +292,11 @@ void cluster_link_send(struct cluster_link *link, struct cluster_parcel *parcel)
 }
 
 void cluster_bus_step(void) {
+    if (!bus.waits) return;
+    bus.waits = false;
     LIST_FOR_EACH (at, following, &links) {
         struct cluster_link *link = LIST_ENTRY(at, struct cluster_link, in_links);
-        bool waits = link->phase == UP && link->first && !(link->watcher.interest & LOOP_WRITABLE);
-        if (waits && is_ready(link->first)) watch_wanted(link);
+        if (link->phase == UP && link->first) watch_wanted(link);
     }
 }
 

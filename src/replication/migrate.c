@@ -35,6 +35,7 @@
 #include "io/tls_options.h"
 #include "metric/row.h"
 #include "net/client.h"
+#include "net/listen.h"
 #include "net/reply.h"
 #include "option/option.h"
 #include "peer/peer_client.h"
@@ -471,6 +472,12 @@ static const struct metric_row metric_rows[] = {
 
 const struct connection_transport *migrate_transport(void) { return tls_for(&tls); }
 
+/* The bus of a cluster listens beside another port then. */
+static bool apply_tls_cluster(const struct option_row *row, char *reason, size_t reason_size) {
+    return tls_options_apply(row, reason, reason_size) &&
+           listen_apply_port(row, reason, reason_size);
+}
+
 static const struct option_row option_rows[] = {
     {.name = "tls-cluster",
      .type = OPTION_TYPE_BOOL,
@@ -479,7 +486,7 @@ static const struct option_row option_rows[] = {
      .place = 130,
      .fallback = "no",
      .variable = &tls.wanted,
-     .apply = tls_options_apply,
+     .apply = apply_tls_cluster,
      .help =
          "The bus of a cluster, and MIGRATE, use TLS, and the TLS ports of nodes are shown. Both "
          "ends of the bus must have a certificate."},

@@ -26,6 +26,8 @@
 #define TEXT_BYTES_MAX ((size_t)1 << 30)
 #define NODES_MAX ((uint32_t)1 << 24)
 #define WORDS_MAX 64
+/* No server has so many keys, and a sum over all nodes stays in range. */
+#define KEYS_MAX (INT64_C(1) << 48)
 
 struct ctl_node *ctl_node_create(const char *host, int port, const struct tool_connection *login) {
     static const struct peer_client_settings settings = {
@@ -210,8 +212,9 @@ bool ctl_node_load(struct ctl_node *node) {
 }
 
 static int64_t take_count(struct ctl_node *node, const struct peer_reply *reply) {
-    if (reply && reply->type == PEER_INTEGER && reply->integer >= 0) return reply->integer;
-    if (reply) snprintf(node->error, sizeof(node->error), "the reply is no number");
+    if (reply && reply->type == PEER_INTEGER && reply->integer >= 0 && reply->integer <= KEYS_MAX)
+        return reply->integer;
+    if (reply) snprintf(node->error, sizeof(node->error), "the reply is no number of keys");
     ctl_node_say_error(node);
     return -1;
 }

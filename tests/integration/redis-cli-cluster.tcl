@@ -153,6 +153,52 @@ test {--cluster: words that are refused before a node is asked} {
     ctl_fails "*--cluster-slots wants a number from 1 to 16384*" reshard h:1 --cluster-slots 0
 }
 
+# A node that says of itself what nobody can have.
+proc answer_absurdly {keys channel address port} {
+    fconfigure $channel -translation binary -buffering none -blocking 0
+    fileevent $channel readable [list answer_as_node $keys $channel]
+}
+proc answer_as_node {keys channel} {
+    set port [lindex [fconfigure $channel -sockname] 2]
+    set a [string repeat a 40]
+    set b [string repeat b 40]
+    set texts [dict create INFO "cluster_enabled:1\r\n" NODES \
+        "$a 127.0.0.1:$port@1 myself,master - 0 0 1 connected 0-16383\n$b\
+        127.0.0.1:$port@2 master - 0 0 2 connected\n"]
+    set request [read $channel]
+    if {$request eq ""} {
+        close $channel
+        return
+    }
+    set reply "+OK\r\n"
+    dict for {word text} $texts {
+        if {[string match *$word* $request]} {
+            set reply "\$[string length $text]\r\n$text\r\n"
+        }
+    }
+    if {[string match *DBSIZE* $request]} {
+        set reply ":$keys\r\n"
+    }
+    puts -nonewline $channel $reply
+}
+
+test {--cluster: a node with more keys than there can be} {
+    foreach keys {4611686018427387904 9223372036854775807 -1} {
+        set listener [socket -server [list answer_absurdly $keys] -myaddr 127.0.0.1 0]
+        set port [lindex [fconfigure $listener -sockname] 2]
+        set run [open |[list env TERM=dumb $::ctl_cli --cluster info 127.0.0.1:$port 2>@1] r]
+        fconfigure $run -blocking 0
+        set out ""
+        wait_for_condition 1000 10 {[append out [read $run]; update; eof $run]} else {
+            fail "it does not end: $out"
+        }
+        close $listener
+        fconfigure $run -blocking 1
+        catch {close $run}
+        assert_match "*the reply is no number of keys*" $out
+    }
+}
+
 tests_where [expr {$::ctl_stock ne ""}] "no stock server: name one in BASELINE" {
     set ports [start_cluster_nodes 8]
     lassign $ports a b c d e f gone g

@@ -267,6 +267,46 @@ static void block_drop_aligned(void *block, size_t alignment, size_t size, size_
     allocator_unlock();
 }
 
+#ifdef EVENKEEL_SANITIZER
+static void *raw_make(size_t alignment, size_t size) {
+    void *raw;
+    return posix_memalign(&raw, alignment, size) == 0 ? raw : NULL;
+}
+static void raw_drop(void *raw) { free(raw); }
+#else
+static void *raw_make(size_t alignment, size_t size) {
+    return mallocx(size, MALLOCX_ALIGN(alignment) | MALLOCX_TCACHE_NONE);
+}
+static void raw_drop(void *raw) { dallocx(raw, MALLOCX_TCACHE_NONE); }
+#endif
+
+/* Moves a block that begins `offset` bytes behind what the allocator gave. */
+static void *raw_move(void *block, size_t offset, uint32_t magic, size_t good,
+                      enum memory_class class) {
+    struct block_header *header = block_checked(block, magic, class);
+    ASSERT_COMPARE(header->bytes, ==, good);
+    allocator_lock();
+    char *raw = raw_make(offset, offset + good);
+    allocator_unlock();
+    if (raw == NULL) return block;
+    void *moved = memcpy(block_labelled(raw, offset, magic, class, good), block, good);
+    block_mark_freed(header);
+    allocator_lock();
+    raw_drop((char *)block - offset);
+    allocator_unlock();
+    return moved;
+}
+
+static void *block_move(void *block, enum memory_class class) {
+    return raw_move(block, sizeof(struct block_header), MAGIC_LIVE, memory_usable_size(block),
+                    class);
+}
+
+static void *block_move_aligned(void *block, size_t alignment, size_t size, size_t good,
+                                enum memory_class class) {
+    return raw_move(block, alignment, MAGIC_ALIGNED, good, class);
+}
+
 static void block_change_class(void *block, size_t bytes, enum memory_class from,
                                enum memory_class to) {
     struct block_header *header = block_header_of(block);
@@ -311,6 +351,25 @@ static inline void block_drop(void *block, size_t good, enum memory_class class)
 static void block_drop_aligned(void *block, size_t alignment, size_t size, size_t good,
                                enum memory_class class) {
     sdallocx(block, size, MALLOCX_ALIGN(alignment));
+}
+
+static void *block_move(void *block, enum memory_class class) {
+    size_t good = block_bytes(block, class);
+    void *moved = mallocx(good, MALLOCX_TCACHE_NONE);
+    if (moved == NULL) return block;
+    memcpy(moved, block, good);
+    sdallocx(block, good, MALLOCX_TCACHE_NONE);
+    return moved;
+}
+
+static void *block_move_aligned(void *block, size_t alignment, size_t size, size_t good,
+                                enum memory_class class) {
+    int flags = MALLOCX_ALIGN(alignment) | MALLOCX_TCACHE_NONE;
+    void *moved = mallocx(size, flags);
+    if (moved == NULL) return block;
+    memcpy(moved, block, size);
+    sdallocx(block, size, flags);
+    return moved;
 }
 
 static void block_change_class(void *block, size_t bytes, enum memory_class from,
@@ -453,6 +512,13 @@ void memory_move(void *block, size_t bytes, enum memory_class from, enum memory_
     if (block != NULL) block_change_class(block, bytes, from, to);
     own[from].used -= (int64_t)bytes;
     own[to].used += (int64_t)bytes;
+}
+
+void *memory_relocate(void *block, enum memory_class class) { return block_move(block, class); }
+
+void *memory_relocate_aligned(void *block, size_t alignment, size_t size, enum memory_class class) {
+    settle_alignment(&alignment, &size);
+    return block_move_aligned(block, alignment, size, aligned_good_size(alignment, size), class);
 }
 
 /* ---- Reading the counters ---- */

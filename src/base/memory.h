@@ -98,6 +98,16 @@ size_t memory_used_uncounted(void);
 /* Bytes of all classes but MEMORY_LEAVING and those that are registered as MEMORY_APART. */
 size_t memory_used_total(void);
 
+/* Moves a block to a new one of its size, past this thread's cache of free blocks: the allocator
+ * takes the new block from a slab that is in use, where one has room, and the old block is free for
+ * good. Returns the new block, or `block` itself where there is no memory. Counts stay as they are.
+ * The caller owns the only pointers to the block. */
+MUST_USE void *memory_relocate(void *block, enum memory_class class)
+    __attribute__((warn_unused_result));
+/* Moves a block of memory_alloc_aligned, as memory_relocate. */
+MUST_USE void *memory_relocate_aligned(void *block, size_t alignment, size_t size,
+                                       enum memory_class class) __attribute__((warn_unused_result));
+
 /* Called on out of memory with the size that was asked for, before the process ends. */
 void memory_set_oom_handler(void (*handler)(size_t size));
 

@@ -26,6 +26,7 @@
 
 #include "base/memory.h"
 #include "base/panic.h"
+#include "base/relocation.h"
 
 #define LEAF_BYTES 512
 #define INNER_BYTES 1024
@@ -553,6 +554,61 @@ void ordered_set_score(struct ordered *o, struct ordered_element *e, double scor
         if (height == 0) return;
         for (b = b->inner->branches; rank >= b->size; b++) rank -= b->size;
     }
+}
+
+/* ---- Moving blocks ---- */
+
+/* No tree is as high: an inner node has INNER_BRANCHES_MIN branches at least, but for the root and
+ * those beside it. */
+#define HEIGHT_MAX 32
+_Static_assert(LEAF_SLOTS <= RELOCATION_ASK_MAX, "a leaf's elements are asked about at once");
+
+static void *node_settle(struct relocation *r, void *node, size_t size) {
+    if (!relocation_wants(r, node)) return node;
+    return relocation_move_aligned(r, node, NODE_ALIGNMENT, size, MEMORY_DATASET);
+}
+
+static void leaf_settle(struct branch *b, struct relocation *r) {
+    struct ordered_leaf *leaf = node_settle(r, b->leaf, LEAF_BYTES);
+    b->leaf = leaf;
+    if (leaf->prev) leaf->prev->next = leaf;
+    if (leaf->next) leaf->next->prev = leaf;
+}
+
+/* Moves the nodes on the way to a rank, which becomes the rank within the leaf. `path` gets the
+ * branches that lead there, the leaf's last. */
+static void path_settle(struct ordered *o, size_t *rank, struct branch *path[HEIGHT_MAX],
+                        struct relocation *r) {
+    struct branch *b = &o->root;
+    ASSERT(o->height < HEIGHT_MAX);
+    path[0] = b;
+    for (unsigned i = 0; i < o->height; i++) {
+        b->inner = node_settle(r, b->inner, INNER_BYTES);
+        for (b = b->inner->branches; *rank >= b->size; b++) *rank -= b->size;
+        path[i + 1] = b;
+    }
+    leaf_settle(b, r);
+}
+
+size_t ordered_relocate_some(struct ordered *o, size_t rank, struct relocation *r,
+                             struct ordered_element *(*move)(struct ordered_element *e,
+                                                             struct relocation *r, void *context),
+                             void *context) {
+    struct branch *path[HEIGHT_MAX];
+    size_t within = rank;
+    if (rank >= o->root.size) return 0;
+    path_settle(o, &within, path, r);
+    struct ordered_leaf *leaf = path[o->height]->leaf;
+    void *asked[LEAF_SLOTS];
+    for (unsigned i = 0; i < leaf->count; i++) asked[i] = leaf->slots[i];
+    for (uint64_t left = relocation_ask(r, asked, leaf->count); left != 0; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(left);
+        leaf->slots[i] = move(leaf->slots[i], r, context);
+    }
+    for (unsigned i = 0; i <= o->height; i++)
+        if (path[i]->first == asked[0]) path[i]->first = leaf->slots[0];
+    size_t next = rank - within + leaf->count;
+    return next < o->root.size ? next : 0;
 }
 
 /* ---- The whole ---- */

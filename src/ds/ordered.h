@@ -15,7 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "base/string.h"
+
+struct relocation;
 
 struct ordered_element {
     double score;
@@ -82,6 +85,14 @@ struct ordered_element *ordered_get(const struct ordered_cursor *c);
 bool ordered_next(struct ordered_cursor *c);
 bool ordered_prev(struct ordered_cursor *c);
 
+/* Moves blocks that are wanted elsewhere (base/relocation.h): the nodes on the way to the leaf that
+ * has `rank`, and this leaf's elements. `move` moves an element and returns its new address.
+ * Returns the rank behind the leaf; 0 at the end. O(log n + a leaf). */
+MUST_USE size_t ordered_relocate_some(struct ordered *o, size_t rank, struct relocation *r,
+                                      struct ordered_element *(*move)(struct ordered_element *e,
+                                                                      struct relocation *r,
+                                                                      void *context),
+                                      void *context);
 /* Asserts the invariants; walks everything. */
 void ordered_check(const struct ordered *o);
 #endif

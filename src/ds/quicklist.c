@@ -15,7 +15,10 @@
  *  2. The first and last `depth` nodes are not compressed, and no node is where depth is 0. Others
  *     are compressed where that saves LZF_GAIN_MIN bytes, unless they were too short to try.
  *  3. A listpack's node has its listpack's count; a long element's node has count 1.
- *  4. No change makes a node larger than `fill` allows: an element that grows beyond the room is
+ *  4. `relocating` has the node at which a walk that moves blocks goes on; it is one of the list
+ *     whose `walk` is the walk's number. A list that is new has no number, and one that is being
+ *     freed, perhaps by another thread, has none any more.
+ *  5. No change makes a node larger than `fill` allows: an element that grows beyond the room is
  *     taken out and inserted again, which splits the node. Larger nodes come from files only.
  */
 #include "ds/quicklist.h"
@@ -24,6 +27,7 @@
 #include "base/compress.h"
 #include "base/memory.h"
 #include "base/panic.h"
+#include "base/relocation.h"
 #include "ds/ziplist.h"
 
 #define COUNTED_NODE_BYTES_MAX 8192 /* where fill counts elements */
@@ -55,7 +59,14 @@ struct quicklist {
     size_t count, nodes, bytes;
     int16_t fill;
     uint16_t depth;
+    uint32_t walk; /* the number of the last walk that moved its blocks */
 };
+
+/* The walk that moves blocks: one list at a time, on the main thread. */
+static struct {
+    uint32_t number; /* 0 before the first walk */
+    struct quicklist_node *next;
+} relocating;
 
 /* ---- A node's contents ---- */
 
@@ -215,6 +226,7 @@ static void node_link(struct quicklist *q, struct quicklist_node *n, struct quic
 }
 
 static void node_delete(struct quicklist *q, struct quicklist_node *n) {
+    if (__builtin_expect(q->walk != 0, 0) && relocating.next == n) relocating.next = n->next;
     *(n->prev ? &n->prev->next : &q->head) = n->next;
     *(n->next ? &n->next->prev : &q->tail) = n->prev;
     q->nodes--;
@@ -304,6 +316,7 @@ struct quicklist *quicklist_create(int fill, unsigned depth) {
 }
 
 bool quicklist_free_step(struct quicklist *q, size_t nodes_max) {
+    q->walk = 0;
     for (size_t i = 0; i < nodes_max && q->head; i++) node_delete(q, q->head);
     if (q->head) return false;
     memory_free_sized(q, sizeof(*q), MEMORY_DATASET);
@@ -338,6 +351,51 @@ size_t quicklist_nodes(const struct quicklist *q) { return q->nodes; }
 size_t quicklist_bytes(const struct quicklist *q) { return q->bytes; }
 int quicklist_fill(const struct quicklist *q) { return q->fill; }
 unsigned quicklist_depth(const struct quicklist *q) { return q->depth; }
+
+/* ---- Moving blocks ---- */
+
+#define NODES_ASKED (RELOCATION_ASK_MAX / 2) /* a node and its contents are two blocks */
+
+static struct quicklist_node *node_relocate(struct quicklist *q, struct quicklist_node *n,
+                                            struct relocation *r) {
+    n = relocation_move(r, n, MEMORY_DATASET);
+    *(n->prev ? &n->prev->next : &q->head) = n;
+    *(n->next ? &n->next->prev : &q->tail) = n;
+    return n;
+}
+
+/* Moves blocks of the next nodes; returns the node behind them. */
+static struct quicklist_node *nodes_relocate(struct quicklist *q, struct quicklist_node *n,
+                                             struct relocation *r) {
+    struct quicklist_node *nodes[NODES_ASKED];
+    void *asked[RELOCATION_ASK_MAX];
+    unsigned count = 0;
+    do {
+        asked[2 * count] = n;
+        asked[2 * count + 1] = n->pack; /* or one of the other forms */
+        nodes[count++] = n;
+        n = n->next;
+    } while (n && count < NODES_ASKED);
+    uint64_t wanted = relocation_ask(r, asked, 2 * count);
+    for (unsigned i = 0; i < count; i++) {
+        if (wanted >> 2 * i & 1) nodes[i] = node_relocate(q, nodes[i], r);
+        if (wanted >> (2 * i + 1) & 1)
+            nodes[i]->pack = relocation_move(r, nodes[i]->pack, MEMORY_DATASET);
+    }
+    return nodes[count - 1]->next;
+}
+
+bool quicklist_relocate_some(struct quicklist **q, bool begins, struct relocation *r) {
+    if (begins || (*q)->walk == 0 || (*q)->walk != relocating.number) {
+        *q = relocation_settle(r, *q, MEMORY_DATASET);
+        if (++relocating.number == 0) relocating.number = 1;
+        (*q)->walk = relocating.number;
+        relocating.next = (*q)->head;
+    }
+    while (relocating.next && r->budget > 0)
+        relocating.next = nodes_relocate(*q, relocating.next, r);
+    return !relocating.next;
+}
 
 /* ---- The ends ---- */
 

@@ -27,6 +27,7 @@
 #define QUICKLIST_TEXT_BYTES_MAX ((size_t)UINT32_MAX - 32)
 
 struct quicklist;
+struct relocation;
 struct quicklist_node;
 
 enum quicklist_end { QUICKLIST_HEAD, QUICKLIST_TAIL };
@@ -101,6 +102,12 @@ const struct listpack *quicklist_node_pack(const struct quicklist_node *n);
 /* Appends the node's elements as a ziplist; false if its one text is longer than
  * QUICKLIST_TEXT_BYTES_MAX. */
 MUST_USE bool quicklist_node_to_ziplist(const struct quicklist_node *n, struct buffer *out);
+
+/* Moves blocks that are wanted elsewhere (base/relocation.h), from the head on where `begins`, else
+ * from where the last call stopped, until `r`'s budget is spent; true at the end. May move `*q`.
+ * The list may change between two calls. Only the list of the last call can be continued; the walk
+ * begins anew in any other. */
+MUST_USE bool quicklist_relocate_some(struct quicklist **q, bool begins, struct relocation *r);
 
 /* For DEBUG OBJECT. O(nodes). */
 struct quicklist_stats {

@@ -32,6 +32,7 @@
 
 #include "base/memory.h"
 #include "base/panic.h"
+#include "base/relocation.h"
 
 struct node {
     uint32_t prefix_length;
@@ -432,6 +433,46 @@ bool rax_seek(const struct rax *r, enum rax_relation relation, struct slice key,
     }
     if (n && value) *value = *value_of(n);
     return n != NULL;
+}
+
+/* ---- Moving blocks ---- */
+
+/* The child on the key's way, `*position` being behind the node's prefix; NULL where the key ends
+ * at the node. */
+static struct node **next_on_way(struct node *n, struct slice key, size_t *position) {
+    if (*position == key.length) return NULL;
+    struct node **child = child_find(n, key_bytes(key)[(*position)++]);
+    ASSERT(child);
+    return child;
+}
+
+/* How many nodes on the key's way are on a smaller key's way, too. */
+static size_t shared_nodes(const struct rax *r, struct slice key) {
+    size_t position = 0, depth = 1, shared = 0;
+    for (struct node *n = r->root;; depth++) {
+        position += n->prefix_length;
+        struct node **child = next_on_way(n, key, &position);
+        if (!child) return shared;
+        if (n->has_value || child != children_of(n)) shared = depth;
+        n = *child;
+    }
+}
+
+void **rax_relocate_key(struct rax *r, struct slice key, struct relocation *work) {
+    ASSERT(r->root);
+    size_t position = 0, shared = shared_nodes(r, key);
+    struct node **at = &r->root;
+    for (size_t depth = 0;; depth++) {
+        if (depth >= shared) *at = relocation_settle(work, *at, MEMORY_DATASET);
+        position += (*at)->prefix_length;
+        struct node **child = next_on_way(*at, key, &position);
+        if (!child) return value_of(*at);
+        at = child;
+    }
+}
+
+struct rax *rax_relocate(struct rax *r, struct relocation *work) {
+    return relocation_settle(work, r, MEMORY_DATASET);
 }
 
 /* ---- All nodes ---- */

@@ -11,9 +11,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/attributes.h"
 #include "base/string.h"
 
 struct rax;
+struct relocation;
 
 struct rax *rax_create(void);
 /* Calls `release` (may be NULL) for each value, in no order. NULL is allowed. */
@@ -54,6 +56,12 @@ enum rax_relation {
 bool rax_seek(const struct rax *r, enum rax_relation relation, struct slice key,
               struct buffer *found, void **value);
 
+/* Moves blocks that are wanted elsewhere (base/relocation.h): the nodes on the way to the key,
+ * which must be there, that are on no smaller key's way. So a walk over all keys in order passes
+ * each node once. Returns the place of the key's value. */
+void **rax_relocate_key(struct rax *r, struct slice key, struct relocation *work);
+/* Moves the struct, if it is wanted elsewhere; returns its address. O(1). */
+MUST_USE struct rax *rax_relocate(struct rax *r, struct relocation *work);
 /* Asserts the invariants; walks everything. */
 void rax_check(const struct rax *r);
 #endif

@@ -1288,6 +1288,102 @@ void table_sweep(const struct table *t, size_t *position,
 
 /* ---- Statistics and checks ---- */
 
+/* ---- Moving blocks ---- */
+
+struct table *table_relocate(struct table *t, struct relocation *r) {
+    ASSERT_SLOW(!t->side_by_side && !t->watched);
+    size_t bytes = t->last_capacity * BUCKET_BYTES;
+    if (t->buckets != 0 && t->buckets <= CHUNK_BUCKETS && bytes <= RELOCATION_BYTES_MAX &&
+        relocation_wants(r, t->first)) {
+        t->first = relocation_move_aligned(r, t->first, chunk_alignment(t->last_capacity), bytes,
+                                           t->type->class);
+    }
+    if (!relocation_wants(r, t)) return t;
+    struct table *moved = relocation_move(r, t, t->type->class);
+    if (moved->listed) {
+        moved->link.next->previous = &moved->link;
+        moved->link.previous->next = &moved->link;
+    }
+    return moved;
+}
+
+/* Moves overflow buckets that are wanted elsewhere, of up to RELOCATION_ASK_MAX a call. */
+static void links_relocate(struct table *t, struct bucket *const *with_link, unsigned count,
+                           struct relocation *r) {
+    void *asked[RELOCATION_ASK_MAX];
+    for (unsigned i = 0; i < count; i++) asked[i] = bucket_next(with_link[i]);
+    for (uint64_t wanted = relocation_ask(r, asked, count); wanted != 0; wanted &= wanted - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(wanted);
+        void *moved =
+            relocation_move_aligned(r, asked[i], BUCKET_BYTES, BUCKET_BYTES, t->type->class);
+        with_link[i]->slots[LINK_SLOT] = (uint64_t)(uintptr_t)moved;
+    }
+}
+
+/* Moves the overflow buckets at one depth after the other, because a bucket that moves takes the
+ * link to the next one along. */
+static void chains_relocate(struct table *t, struct bucket *const *primaries, unsigned count,
+                            struct relocation *r) {
+    struct bucket *level[SCAN_GROUP];
+    unsigned linked = 0;
+    for (unsigned i = 0; i < count; i++)
+        if (bucket_next(primaries[i])) level[linked++] = primaries[i];
+    while (linked > 0) {
+        unsigned deeper = 0;
+        links_relocate(t, level, linked, r);
+        for (unsigned i = 0; i < linked; i++) {
+            struct bucket *b = bucket_next(level[i]);
+            if (bucket_next(b)) level[deeper++] = b;
+        }
+        linked = deeper;
+    }
+}
+
+struct relocating {
+    struct table *table;
+    struct relocation *r;
+    void (*visit)(struct table *t, const struct table_group *group, struct relocation *r,
+                  void *context);
+    void *context;
+    struct table_group group;
+};
+
+static void group_end(struct relocating *w) {
+    if (w->group.count == 0) return;
+    w->group.wanted = relocation_ask(w->r, w->group.elements, w->group.count);
+    w->visit(w->table, &w->group, w->r, w->context);
+    w->group.count = 0;
+}
+
+static void group_add_chain(struct relocating *w, struct bucket *b) {
+    for (; b != NULL; b = bucket_next(b)) {
+        for (unsigned m = head_occupied(b->head); m != 0; m &= m - 1) {
+            uint64_t *slot = &b->slots[__builtin_ctz(m)];
+            w->group.slots[w->group.count] = slot;
+            w->group.elements[w->group.count++] = word_element(*slot);
+            if (w->group.count == RELOCATION_ASK_MAX) group_end(w);
+        }
+    }
+}
+
+uint64_t table_relocate_some(struct table *t, uint64_t cursor, struct relocation *r,
+                             void (*visit)(struct table *t, const struct table_group *group,
+                                           struct relocation *r, void *context),
+                             void *context) {
+    struct relocating w = {.table = t, .r = r, .visit = visit, .context = context};
+    struct bucket *primaries[SCAN_GROUP];
+    unsigned count = 0;
+    if (t->buckets == 0) return 0;
+    do {
+        primaries[count] = bucket_at(t, scan_next(t, &cursor));
+        prefetch(primaries[count++]);
+    } while (count < SCAN_GROUP && cursor != 0);
+    chains_relocate(t, primaries, count, r);
+    for (unsigned i = 0; i < count && visit != NULL; i++) group_add_chain(&w, primaries[i]);
+    group_end(&w);
+    return cursor;
+}
+
 void table_stats(const struct table *t, struct table_stats *stats) {
     *stats = (struct table_stats){
         .elements = t->count,

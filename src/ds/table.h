@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/memory.h"
+#include "base/relocation.h"
 
 #define TABLE_BUCKET_SLOTS 7
 #define TABLE_CHUNK_BYTES 65536 /* 1,024 buckets; the largest single allocation */
@@ -200,6 +201,30 @@ void table_forget_owing(void);
 /* Grows the table, in either mode, for `elements` more, by up to `steps` splits a call; returns
  * true when there is room. A removal may begin to shrink it again. */
 bool table_reserve(struct table *t, size_t elements, size_t steps);
+
+/* ---- moving blocks (base/relocation.h) ---- */
+
+/* Elements that stand near each other in a table, and which of them are wanted elsewhere. */
+struct table_group {
+    unsigned count;
+    table_slot slots[RELOCATION_ASK_MAX];
+    void *elements[RELOCATION_ASK_MAX]; /* as they were when the group was made */
+    uint64_t wanted;                    /* bit i: elements[i] */
+};
+/* Moves the struct of a table of table_create, and its buckets where they are one small block, as
+ * far as they are wanted elsewhere. Returns the table's address. Not for a table that a save
+ * watches. O(1). */
+MUST_USE struct table *table_relocate(struct table *t, struct relocation *r);
+/* Goes on over the next few buckets in the order of table_scan, whose promise holds for the
+ * cursors: moves their overflow buckets and then calls `visit`, at least once, unless they are
+ * empty, for their elements. `visit` (NULL = elements stay) moves the elements that are wanted and
+ * puts their new addresses into their slots (table_slot_replace); otherwise it must not change the
+ * table. It may change the slots of other elements: an element's slot is true, `elements` may be
+ * out of date. */
+uint64_t table_relocate_some(struct table *t, uint64_t cursor, struct relocation *r,
+                             void (*visit)(struct table *t, const struct table_group *group,
+                                           struct relocation *r, void *context),
+                             void *context);
 
 struct table_stats {
     size_t elements, buckets, overflow_buckets, longest_chain, bytes;

@@ -46,6 +46,7 @@
 
 #include "base/panic.h"
 #include "base/random.h"
+#include "base/relocation.h"
 #include "ds/time_numbers.h"
 #include "ds/time_slots.h"
 
@@ -541,6 +542,34 @@ void timebuckets_insert(struct timebuckets *t, void *element) {
 void timebuckets_remove(struct timebuckets *t, void *element) {
     timebuckets_take_out(t, t->type->reference(element));
     t->count--;
+}
+
+/* ---- moving blocks ---- */
+
+void timebuckets_replace(struct timebuckets *t, void *element) {
+    uint32_t reference = t->type->reference(element);
+    struct segment *s = segment_at(t, number_of(reference));
+    ASSERT_SLOW(reference_place(reference) < s->count);
+    s->elements[reference_place(reference)] = element;
+}
+
+/* The cursor is the number of the next segment: nothing but its number leads to a segment. */
+uint64_t timebuckets_relocate_some(struct timebuckets *t, uint64_t cursor, struct relocation *r) {
+    while (cursor < t->numbers_end && r->budget > 0) {
+        void *asked[RELOCATION_ASK_MAX];
+        uintptr_t *entries[RELOCATION_ASK_MAX];
+        unsigned count = 0;
+        for (; cursor < t->numbers_end && count < RELOCATION_ASK_MAX; cursor++) {
+            entries[count] = entry_of(t, (uint32_t)cursor);
+            asked[count] = (void *)*entries[count];
+            count += !is_hole(t, (uint32_t)cursor);
+        }
+        for (uint64_t left = relocation_ask(r, asked, count); left != 0; left &= left - 1) {
+            unsigned i = (unsigned)__builtin_ctzll(left);
+            *entries[i] = (uintptr_t)relocation_move(r, asked[i], t->type->class);
+        }
+    }
+    return cursor < t->numbers_end ? cursor : 0;
 }
 
 /* ---- time ---- */

@@ -19,6 +19,7 @@
 /* The share of one element in a large index: the pointer to it. */
 #define TIMEBUCKETS_ELEMENT_BYTES 8
 
+struct relocation;
 struct timebuckets;
 
 struct timebuckets_type {
@@ -81,6 +82,12 @@ void *timebuckets_random(const struct timebuckets *t);
  * change the index. */
 uint64_t timebuckets_walk(const struct timebuckets *t, uint64_t cursor,
                           void (*visit)(void *element, void *context), void *context);
+/* An element of the index has another address now, with the reference that it had. O(1). */
+void timebuckets_replace(struct timebuckets *t, void *element);
+/* Moves the index' own blocks that are wanted elsewhere (base/relocation.h), from a cursor on (0 =
+ * the beginning) until the budget is spent; returns the next cursor, 0 at the end. */
+MUST_USE uint64_t timebuckets_relocate_some(struct timebuckets *t, uint64_t cursor,
+                                            struct relocation *r);
 /* Asserts the invariants; walks everything. */
 void timebuckets_check(const struct timebuckets *t);
 #endif

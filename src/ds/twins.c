@@ -23,6 +23,7 @@
 
 #include "base/memory.h"
 #include "base/panic.h"
+#include "base/relocation.h"
 
 #define UNIT 8          /* elements take multiples of this */
 #define SMALLEST_HALF 3 /* in units; the following ones are two units larger each */
@@ -126,6 +127,34 @@ void twins_release(struct twins *t, void *element, size_t size) {
         block_free(t, element, units);
     else
         *(unsigned char *)element = TWINS_VACANT;
+}
+
+void *twins_other(void *element, size_t size) {
+    size_t units = units_of(size);
+    if (!is_half(units)) return NULL;
+    void *other = other_half(element, units);
+    return is_vacant(other) ? NULL : other;
+}
+
+/* A vacant half has moved along with its block. */
+static void vacant_relink(struct twins *t, struct twins_vacant *v, size_t units) {
+    if (v->next) v->next->previous = v;
+    if (v->previous)
+        v->previous->next = v;
+    else
+        *vacant_list(t, units) = v;
+}
+
+void *twins_relocate(struct twins *t, void *element, size_t size, struct relocation *r) {
+    size_t units = units_of(size);
+    if (!is_half(units)) return relocation_move(r, element, MEMORY_DATASET);
+    bool second = is_second(element);
+    char *block = second ? other_half(element, units) : element;
+    block = relocation_move(r, block, MEMORY_DATASET);
+    char *moved = second ? block + units * UNIT : block;
+    void *other = other_half(moved, units);
+    if (is_vacant(other)) vacant_relink(t, other, units);
+    return moved;
 }
 
 size_t twins_good_size(size_t size) {

@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct relocation;
+
 #define TWINS_VACANT 0xff
 #define TWINS_SIZES 3
 
@@ -34,6 +36,13 @@ void twins_free(struct twins *t, void *element, size_t size);
 /* Frees an element of a structure that is being freed whole: from then on only this function may be
  * called. The structure is gone with its last element. Any thread. O(1). */
 void twins_release(struct twins *t, void *element, size_t size);
+/* The other element of the block; NULL if the block is the element's alone, or its other half is
+ * vacant. The two have the same good size. O(1). */
+void *twins_other(void *element, size_t size);
+/* Moves the element's block, which is wanted elsewhere (base/relocation.h). Returns the element's
+ * new address; that of the other element is twins_other of it. O(1). */
+void *twins_relocate(struct twins *t, void *element, size_t size, struct relocation *r)
+    __attribute__((warn_unused_result));
 /* The bytes that an element of this size takes. An element may grow or shrink in place between
  * sizes with the same good size. */
 size_t twins_good_size(size_t size);

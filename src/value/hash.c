@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/panic.h"
 #include "base/random.h"
+#include "base/relocation.h"
 #include "ds/zipmap.h"
 #include "option/option.h"
 #include "value/packed.h"
@@ -383,6 +384,17 @@ void hash_check(struct value v) {
 
 static const char *const encodings[] = {"ziplist", "hashtable"};
 
+static bool hash_relocate(struct value *v, struct value_cursor *c, struct relocation *r) {
+    if (v->encoding == HASH_LISTPACK) {
+        v->pointer = relocation_settle(r, v->pointer, MEMORY_DATASET);
+        return true;
+    }
+    struct packed *h = v->pointer;
+    c->place = packed_relocate(TEXTS, &h, c->place, r);
+    v->pointer = h;
+    return c->place == 0;
+}
+
 static const struct value_type row = {.name = "hash",
                                       .digest_number = 4,
                                       .encodings = encodings,
@@ -399,6 +411,7 @@ static const struct value_type row = {.name = "hash",
                                       .save = hash_save,
                                       .rewrite = hash_rewrite,
                                       .load = hash_load,
+                                      .relocate = hash_relocate,
                                       .table = hash_table_within,
                                       .texts = pair_texts};
 

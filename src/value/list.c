@@ -229,6 +229,14 @@ static enum value_loaded list_load(unsigned form, struct slice key, struct sourc
 
 static size_t list_count(struct value v) { return quicklist_count(v.pointer); }
 
+static bool list_relocate(struct value *v, struct value_cursor *c, struct relocation *r) {
+    struct quicklist *q = list_of(*v);
+    bool through = quicklist_relocate_some(&q, c->place == 0, r);
+    v->pointer = q;
+    c->place = 1;
+    return through;
+}
+
 static const struct value_type row = {.name = "list",
                                       .digest_number = 1,
                                       .encodings = encodings,
@@ -243,6 +251,7 @@ static const struct value_type row = {.name = "list",
                                       .form = list_form,
                                       .save = list_save,
                                       .rewrite = list_rewrite,
+                                      .relocate = list_relocate,
                                       .load = list_load};
 
 /* Directives of old versions: accepted and ignored, as in 6.2. */

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/prefetch.h"
 
 static inline uint64_t hash_of(struct slice text) { return hash_bytes(text.bytes, text.length); }
 
@@ -48,6 +49,53 @@ bool packed_release_step(unsigned texts, struct packed *p, size_t effort) {
 
 size_t packed_bytes(const struct packed *p) {
     return memory_good_size(sizeof(*p)) + table_bytes_seen(p->table) + p->twins.bytes;
+}
+
+/* ---- moving blocks ---- */
+
+struct packed_move {
+    unsigned texts;
+    struct packed *packed;
+};
+
+/* Moves the element in a slot, and the one that shares its block. */
+static void element_relocate(const struct packed_move *m, struct table *t, table_slot slot,
+                             struct relocation *r) {
+    void *element = table_slot_element(slot);
+    size_t size = packed_size(m->texts, element);
+    void *other = twins_other(element, size);
+    table_slot other_slot = NULL;
+    if (other) {
+        struct slice text = packed_first(m->texts, other);
+        other_slot = table_find_slot(t, hash_of(text), text.bytes, text.length);
+        ASSERT(other_slot && table_slot_element(other_slot) == other);
+    }
+    element = twins_relocate(&m->packed->twins, element, size, r);
+    table_slot_replace(slot, element);
+    if (other_slot) table_slot_replace(other_slot, twins_other(element, size));
+}
+
+static void group_relocate(struct table *t, const struct table_group *group, struct relocation *r,
+                           void *context) {
+    for (uint64_t left = group->wanted; left != 0; left &= left - 1)
+        prefetch(group->elements[__builtin_ctzll(left)]);
+    for (uint64_t left = group->wanted; left != 0; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(left);
+        if (table_slot_element(group->slots[i]) == group->elements[i])
+            element_relocate(context, t, group->slots[i], r);
+    }
+}
+
+uint64_t packed_relocate(unsigned texts, struct packed **p, uint64_t cursor, struct relocation *r) {
+    if (cursor == 0) {
+        *p = relocation_settle(r, *p, MEMORY_DATASET);
+        (*p)->table = table_relocate((*p)->table, r);
+    }
+    struct packed_move m = {texts, *p};
+    do {
+        cursor = table_relocate_some((*p)->table, cursor, r, group_relocate, &m);
+    } while (cursor != 0 && r->budget > 0);
+    return cursor;
 }
 
 struct check {

@@ -115,6 +115,11 @@ struct packed *packed_create(const struct table_type *type);
  * be called. Any thread. */
 bool packed_release_step(unsigned texts, struct packed *p, size_t effort);
 size_t packed_bytes(const struct packed *p); /* O(1) */
+/* Moves blocks that are wanted elsewhere, from a cursor on (0 = the beginning) until `r`'s budget
+ * is spent; returns the next cursor, 0 at the end. May move `*p`. The struct and the table are
+ * looked at with cursor 0. */
+MUST_USE uint64_t packed_relocate(unsigned texts, struct packed **p, uint64_t cursor,
+                                  struct relocation *r);
 /* Asserts that each element is found, and that the twins' bytes are those of the elements and of
  * vacant halves. */
 void packed_check(unsigned texts, const struct packed *p);

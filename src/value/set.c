@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/panic.h"
+#include "base/relocation.h"
 #include "ds/intset.h"
 #include "option/option.h"
 #include "value/packed.h"
@@ -311,6 +312,17 @@ void set_check(struct value v) {
 
 static const char *const encodings[] = {"intset", "hashtable"};
 
+static bool set_relocate(struct value *v, struct value_cursor *c, struct relocation *r) {
+    if (v->encoding == SET_INTSET) {
+        v->pointer = relocation_settle(r, v->pointer, MEMORY_DATASET);
+        return true;
+    }
+    struct packed *s = v->pointer;
+    c->place = packed_relocate(TEXTS, &s, c->place, r);
+    v->pointer = s;
+    return c->place == 0;
+}
+
 static const struct value_type row = {.name = "set",
                                       .digest_number = 2,
                                       .encodings = encodings,
@@ -327,6 +339,7 @@ static const struct value_type row = {.name = "set",
                                       .save = set_save,
                                       .rewrite = set_rewrite,
                                       .load = set_load,
+                                      .relocate = set_relocate,
                                       .table = set_table_within,
                                       .texts = member_texts};
 

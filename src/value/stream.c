@@ -36,6 +36,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/panic.h"
+#include "base/relocation.h"
 #include "ds/rax.h"
 #include "option/option.h"
 #include "value/rewritten.h"
@@ -1188,6 +1189,34 @@ static unsigned stream_form(struct value v) { return SAVED_STREAM; }
 
 static const char *const encodings[] = {"stream"};
 
+/* Moves the blocks of the node under this key. */
+static void relocate_node(struct stream *s, struct slice key, struct relocation *r) {
+    void **slot = rax_relocate_key(s->nodes, key, r);
+    struct listpack *lp = *slot;
+    if (!relocation_wants(r, lp)) return;
+    bool front = lp == s->front;
+    *slot = relocation_move(r, lp, MEMORY_DATASET);
+    if (front) s->front = *slot;
+}
+
+/* The cursor is the ID of the last node that is through: no node has the ID 0-0. */
+static bool stream_relocate(struct value *v, struct value_cursor *c, struct relocation *r) {
+    struct stream_id at = {c->place, c->further};
+    struct stream *s = v->pointer;
+    if (at.msec == 0 && at.sequence == 0) {
+        v->pointer = s = relocation_settle(r, s, MEMORY_DATASET);
+        s->nodes = rax_relocate(s->nodes, r);
+    }
+    s->tail = NULL; /* its place may move */
+    while (r->budget > 0) {
+        char bytes[STREAM_KEY_BYTES];
+        if (!node_seek(s, RAX_ABOVE, at, &at)) return true;
+        relocate_node(s, stream_id_key(at, bytes), r);
+        *c = (struct value_cursor){at.msec, at.sequence};
+    }
+    return false;
+}
+
 static const struct value_type row = {.name = "stream",
                                       .digest_number = 6,
                                       .encodings = encodings,
@@ -1200,6 +1229,7 @@ static const struct value_type row = {.name = "stream",
                                       .form = stream_form,
                                       .save = stream_save,
                                       .rewrite = stream_rewrite,
+                                      .relocate = stream_relocate,
                                       .load = stream_load};
 
 static const struct option_row option_rows[] = {

@@ -35,6 +35,12 @@ struct value {
     unsigned encoding; /* a type's own number, below 16; its row has the name */
 };
 
+/* Where moving a value's blocks goes on; each type has its own use for the numbers. */
+struct value_cursor {
+    uint64_t place, further;
+};
+
+struct relocation;
 struct table;
 struct value_digest;
 struct save_cursor;
@@ -101,6 +107,11 @@ struct value_type {
      * bytes, can be read as a value whose pointer is the copy's address. No bytes where the value
      * is more than one block. NULL = it always is. O(1). */
     struct slice (*flat)(struct value v);
+    /* Moves blocks of the value that are wanted elsewhere (base/relocation.h), from `c` on until
+     * the budget is spent; true when the value is through. `c` is all zero at first. The value may
+     * change between two calls: blocks may be missed then, or asked about twice. `v` may move. No
+     * save may be copying the value. NULL = a value is one block (`flat`). */
+    bool (*relocate)(struct value *v, struct value_cursor *c, struct relocation *r);
     /* The table of its members; NULL in an encoding without one. NULL = no encoding has one. */
     const struct table *(*table)(struct value v);
     /* The member of an element of that table; a function that changes an element calls shadow_note

@@ -24,6 +24,7 @@
 #include "base/number.h"
 #include "base/panic.h"
 #include "base/random.h"
+#include "base/relocation.h"
 #include "ds/table.h"
 #include "option/option.h"
 #include "value/rewritten.h"
@@ -706,6 +707,41 @@ void zset_check(struct value v) {
 
 static const char *const encodings[] = {"ziplist", "skiplist"};
 
+/* Moves an element of the tree, which the table `members` has, too. */
+static struct ordered_element *move_member(struct ordered_element *e, struct relocation *r,
+                                           void *members) {
+    struct slice text = ordered_element_text(e);
+    table_slot slot = table_find_slot(members, text_hash(text), text.bytes, text.length);
+    ASSERT(slot && table_slot_element(slot) == e);
+    e = relocation_move(r, e, MEMORY_DATASET);
+    table_slot_replace(slot, e);
+    return e;
+}
+
+/* Elements and the tree's nodes by rank first, then the table's buckets. */
+enum relocating { RELOCATING_NONE, RELOCATING_ORDER, RELOCATING_TABLE };
+
+static bool zset_relocate(struct value *v, struct value_cursor *c, struct relocation *r) {
+    if (v->encoding == ZSET_LISTPACK || c->further == RELOCATING_NONE)
+        v->pointer = relocation_settle(r, v->pointer, MEMORY_DATASET);
+    if (v->encoding == ZSET_LISTPACK) return true;
+    struct zset *z = v->pointer;
+    if (c->further == RELOCATING_NONE) {
+        z->members = table_relocate(z->members, r);
+        z->order = relocation_settle(r, z->order, MEMORY_DATASET);
+        c->further = RELOCATING_ORDER;
+    }
+    while (c->further == RELOCATING_ORDER && r->budget > 0) {
+        c->place = ordered_relocate_some(z->order, c->place, r, move_member, z->members);
+        if (c->place == 0) c->further = RELOCATING_TABLE;
+    }
+    while (c->further == RELOCATING_TABLE && r->budget > 0) {
+        c->place = table_relocate_some(z->members, c->place, r, NULL, NULL);
+        if (c->place == 0) return true;
+    }
+    return false;
+}
+
 static const struct value_type row = {.name = "zset",
                                       .digest_number = 3,
                                       .encodings = encodings,
@@ -722,6 +758,7 @@ static const struct value_type row = {.name = "zset",
                                       .save = zset_save,
                                       .rewrite = zset_rewrite,
                                       .load = zset_load,
+                                      .relocate = zset_relocate,
                                       .table = zset_table_within,
                                       .texts = element_texts};
 

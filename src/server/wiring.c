@@ -11,15 +11,15 @@
  *                 before sleeping     link_step: what the primary has sent is run; blocked_step,
  *                                     held clients that go on, what closed subscribers leave,
  *                                     end_of_turn, memory_limit_step, lazyfree_step,
- *                                     slot_drop_step, expiry, then owed table work, saver_step;
+ *                                     slot_drop_step, expiry, defrag_step, then owed table
+ *                                     work, saver_step;
  *                                     the cluster's state is judged and its file written, waits for
  *                                     keys are redirected; messages that came of all that; the
  *                                     stream to replicas; where one of them has more to do the loop
  *                                     does not sleep, and clients and background work take turns
  *   exec/gates    may a call run?     gates, in their order; script_gates for calls of scripts
- *   exec/run      within a command    turn_within: none of the above but the steps that free
- *                 a request has ended cluster_run_observer
- *   net/batch     runs requests by    exec/run
+ *   exec/run      within a command    turn_within: none of the above but defrag_step and the steps
+ * that free a request has ended cluster_run_observer net/batch     runs requests by    exec/run
  *   net/client    a client closes     client_states, in their order; only between requests
  *                 what it weighs      the same
  *   access/acl_log                    describes clients by commands/client
@@ -95,6 +95,7 @@
 #include "commands/zset.h"
 #include "commands/zset_combine.h"
 #include "commands/zset_range.h"
+#include "defrag/defrag.h"
 #include "exec/blocked.h"
 #include "exec/edit.h"
 #include "exec/effects.h"
@@ -175,7 +176,6 @@
 #include "server/saved_scripts.h"
 #include "server/shutdown.h"
 #include "server/startup.h"
-#include "store/defrag.h"
 #include "store/evict.h"
 #include "store/expire.h"
 #include "store/keyspace.h"
@@ -337,6 +337,7 @@ static void turn_within(void) {
     shutdown_look_within();
     (void)pubsub_release_step();
     (void)lazyfree_step();
+    defrag_step_of_load();
 }
 
 static void (*const after_wake[])(void) = {shutdown_look_for_signal,
@@ -360,6 +361,7 @@ static bool (*const before_sleep[])(void) = {link_step,
                                              memory_limit_step,
                                              free_and_drop,
                                              expire_slice,
+                                             defrag_step,
                                              cron_idle_step,
                                              saver_step,
                                              cluster_service_step,
@@ -527,6 +529,7 @@ static bool open_data(struct loop *loop) {
     if (!cluster_service_open(loop)) return false;
     role_open(client_describe);
     expire_open(loop);
+    defrag_open(loop);
     cron_open(loop, &cron_of_data);
     return true;
 }

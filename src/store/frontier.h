@@ -83,7 +83,8 @@ MUST_USE bool frontier_clean(size_t positions);
 /* Begins a save of this moment's data. No save may be under way, and frontier_may_begin must be
  * true. O(databases). */
 void frontier_begin(frontier_emit *emit, void *context);
-FOR_TESTS bool frontier_is_open(void);
+/* Whether a save is under way. */
+bool frontier_is_open(void);
 /* To be called when a turn of the loop begins: what is handed on at once in a turn is counted
  * anew. */
 void frontier_turn(void);

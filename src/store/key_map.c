@@ -421,6 +421,24 @@ bool key_walk_is_ahead(const struct key_walk *walk, uint64_t hash) {
     return table_place(hash) >= table_place(walk->cursor);
 }
 
+void key_map_relocate_some(const struct key_map *map, struct key_walk *walk, struct relocation *r,
+                           void (*visit)(struct table *t, const struct table_group *group,
+                                         struct relocation *r, void *context),
+                           void *context) {
+    struct table *t = map->slots ? slot_table(map->slots, walk->slot) : map->table;
+    unsigned looks = GROUP_SLOTS;
+    while (map->slots && (!t || table_count(t) == 0) && looks-- > 0) {
+        walk_next_slot(walk);
+        if (walk->done) return;
+        t = slot_table(map->slots, walk->slot);
+    }
+    walk->cursor = t ? table_relocate_some(t, walk->cursor, r, visit, context) : 0;
+    if (!map->slots)
+        walk->done = walk->cursor == 0;
+    else if (walk->cursor == 0)
+        walk_next_slot(walk);
+}
+
 /* ---- the whole ---- */
 
 /* Calls `visit` for the map's only table, or the tables of all slots. */

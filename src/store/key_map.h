@@ -117,6 +117,15 @@ void key_walk_run(struct key_walk *walk, const struct key_map *map, size_t posit
 /* Whether the place of a hash is not behind the walk. O(1). */
 bool key_walk_is_ahead(const struct key_walk *walk, uint64_t hash);
 
+struct relocation;
+struct table_group;
+/* table_relocate_some from where the walk is, over a few buckets, or empty slots; hidden slots are
+ * included. A new walk is all zero. The tables' structs stay. */
+void key_map_relocate_some(const struct key_map *map, struct key_walk *walk, struct relocation *r,
+                           void (*visit)(struct table *t, const struct table_group *group,
+                                         struct relocation *r, void *context),
+                           void *context);
+
 /* ---- slots: only in a partitioned keyspace ---- */
 
 /* The number of keys in a slot; 0 where it is hidden. O(1). */

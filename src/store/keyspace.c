@@ -40,6 +40,8 @@
 #include "store/limbo.h"
 #include "store/next_due.h"
 #include "store/recency.h"
+#include "store/relocate.h"
+#include "store/saving.h"
 
 static struct cause tables_cause = {
     .name = "tables", .place = 50, .verdict = "hash tables were resized"};
@@ -1083,6 +1085,40 @@ void keyspace_prefetch(const struct keyspace *ks, const uint64_t *hashes, size_t
     prefetch_buckets(ks, hashes, count);
     for (size_t i = 0; i < count; i++) key_map_prefetch_entry(&ks->map, hashes[i]);
 }
+
+/* ---- moving blocks ---- */
+
+bool keyspace_may_relocate(void) {
+    return !limbo_is_open() && !saving_now() && !frontier_is_open();
+}
+
+void keyspace_relocate_some(struct keyspace *ks, struct key_walk *walk,
+                            struct relocate_work *work) {
+    struct relocate_entries entries = {work, ks->volatiles};
+    ASSERT_SLOW(keyspace_may_relocate());
+    key_map_relocate_some(&ks->map, walk, &work->moves, relocate_group, &entries);
+}
+
+bool keyspace_relocate_value(struct keyspace *ks, const struct entry *e, uint64_t hash,
+                             struct value_cursor *c, struct relocation *r) {
+    ASSERT_SLOW(keyspace_may_relocate());
+    struct table *t = key_map_table(&ks->map, hash);
+    if (!t || !table_holds(t, hash, e)) return true;
+    struct entry *found = (struct entry *)(uintptr_t)e;
+    const struct value_type *type = value_type(found->type);
+    if (found->type == ENTRY_STRING || !type->relocate) return true;
+    struct value v = entry_object(found);
+    bool through = type->relocate(&v, c, r);
+    entry_set_object(found, v);
+    return through;
+}
+
+uint64_t keyspace_relocate_deadlines(struct keyspace *ks, uint64_t cursor, struct relocation *r) {
+    ASSERT_SLOW(keyspace_may_relocate());
+    return ks->volatiles ? timebuckets_relocate_some(ks->volatiles, cursor, r) : 0;
+}
+
+/* ---- work that was put off ---- */
 
 void keyspace_settle(void) { settle_at = 0; }
 

@@ -215,6 +215,25 @@ enum keyspace_event {
 };
 /* Adds `delta` to the number of parties interested in an event. */
 void keyspace_add_interest(enum keyspace_event event, int delta);
+/* ---- moving blocks out of the allocator's sparse slabs (store/relocate.h) ---- */
+
+struct key_walk;
+struct relocate_work;
+struct relocation;
+/* Whether nothing has pointers into the data that moving would not correct: no call is running, no
+ * child saves, and no save by walk is under way. The functions below may be called only then. */
+bool keyspace_may_relocate(void);
+/* Moves blocks of the entries in the next few buckets from `walk` on (all zero at first), until
+ * `walk->done`; large values excepted. The database may change between two calls. */
+void keyspace_relocate_some(struct keyspace *ks, struct key_walk *walk, struct relocate_work *work);
+/* Moves blocks of a large value from `c` on until the budget is spent. True when the value is
+ * through, or its entry, which is not dereferenced before it is found, is no longer there. */
+MUST_USE bool keyspace_relocate_value(struct keyspace *ks, const struct entry *e, uint64_t hash,
+                                      struct value_cursor *c, struct relocation *r);
+/* Moves blocks of the index by deadline; see timebuckets_relocate_some. */
+MUST_USE uint64_t keyspace_relocate_deadlines(struct keyspace *ks, uint64_t cursor,
+                                              struct relocation *r);
+
 struct key_map;
 struct timebuckets;
 /* For store/evict, DEBUG HTSTATS and tests. */

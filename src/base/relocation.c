@@ -145,7 +145,7 @@ bool relocation_is_possible(void) { return test_chooser != NULL || can_tell(); }
 
 size_t relocation_measure(void) { return test_chooser != NULL ? test_gain : measure_slabs(); }
 
-static void spend(struct relocation *r, size_t effort) {
+static void budget_spend(struct relocation *r, size_t effort) {
     r->budget -= effort < r->budget ? effort : r->budget;
 }
 
@@ -153,7 +153,7 @@ uint64_t relocation_ask(struct relocation *r, void *const *blocks, unsigned coun
     struct told told[RELOCATION_ASK_MAX];
     uint64_t wanted = 0;
     ASSERT_SLOW(count <= RELOCATION_ASK_MAX);
-    spend(r, count);
+    budget_spend(r, count);
     if (__builtin_expect(test_chooser != NULL, 0)) {
         for (unsigned i = 0; i < count; i++) wanted |= (uint64_t)test_chooser(blocks[i]) << i;
     } else if (count > 0 && ask_allocator(blocks, count, told)) {
@@ -168,14 +168,14 @@ bool relocation_wants(struct relocation *r, void *block) {
 }
 
 void *relocation_move(struct relocation *r, void *block, enum memory_class class) {
-    spend(r, RELOCATION_MOVE + memory_usable_size(block) / RELOCATION_COPY_BYTES);
+    budget_spend(r, RELOCATION_MOVE + memory_usable_size(block) / RELOCATION_COPY_BYTES);
     r->moved++;
     return memory_relocate(block, class);
 }
 
 void *relocation_move_aligned(struct relocation *r, void *block, size_t alignment, size_t size,
                               enum memory_class class) {
-    spend(r, RELOCATION_MOVE + size / RELOCATION_COPY_BYTES);
+    budget_spend(r, RELOCATION_MOVE + size / RELOCATION_COPY_BYTES);
     r->moved++;
     return memory_relocate_aligned(block, alignment, size, class);
 }

@@ -31,9 +31,12 @@
 #include "metric/metric.h"
 #include "metric/row.h"
 #include "option/option.h"
+#include "store/frontier.h"
 #include "store/key_map.h"
 #include "store/keyspace.h"
+#include "store/limbo.h"
 #include "store/relocate.h"
+#include "store/saving.h"
 
 #define NSEC_PER_USEC 1000
 #define NSEC_PER_MSEC 1000000
@@ -117,6 +120,9 @@ static int64_t percent_for(const struct waste *w) {
 }
 
 /* ---- passes ---- */
+
+/* Whether no call and no save by walk has pointers into the data, and no child shares its pages. */
+static bool may_move(void) { return !limbo_is_open() && !saving_now() && !frontier_is_open(); }
 
 static void set_state(enum defrag_state state) {
     pass.state = state;
@@ -261,7 +267,7 @@ static bool sleep_for_budget(void) {
 
 /* A slice of `slice_nsec` at most; true if another one may follow at once. */
 __attribute__((noinline)) static bool step_within(int64_t slice_nsec) {
-    pass.rests = !keyspace_may_relocate();
+    pass.rests = !may_move();
     if (pass.rests) return false;
     int64_t now_nsec = clock_monotonic_nsec();
     time_budget_turn(&pass.budget);
@@ -283,8 +289,7 @@ void defrag_step_of_load(void) {
     if (pass.state == DEFRAG_OFF) return;
     if (clock_monotonic_nsec() - pass.looked_nsec >= (int64_t)LOOK_MSEC * NSEC_PER_MSEC)
         defrag_look();
-    if (pass.state == DEFRAG_RUNNING)
-        (void)step_within(DEFRAG_LOAD_SLICE_USEC * NSEC_PER_USEC);
+    if (pass.state == DEFRAG_RUNNING) (void)step_within(DEFRAG_LOAD_SLICE_USEC * NSEC_PER_USEC);
 }
 
 /* ---- options, INFO ---- */

@@ -12,7 +12,7 @@
  *
  * A pass looks at all blocks of all databases once: keys and small values by buckets, each large
  * value by a cursor of its own, then the index by deadline. While a child saves, a save by walk
- * is under way, or a call is running, a pass rests (keyspace_may_relocate).
+ * is under way, or a call is running, a pass rests.
  *
  * Not moved: consumer groups of streams, what scripts and clients hold, the tables' directories and
  * chunks of more than RELOCATION_BYTES_MAX, which have no slab.

@@ -563,13 +563,13 @@ void ordered_set_score(struct ordered *o, struct ordered_element *e, double scor
 #define HEIGHT_MAX 32
 _Static_assert(LEAF_SLOTS <= RELOCATION_ASK_MAX, "a leaf's elements are asked about at once");
 
-static void *node_settle(struct relocation *r, void *node, size_t size) {
+static void *tree_node_settle(struct relocation *r, void *node, size_t size) {
     if (!relocation_wants(r, node)) return node;
     return relocation_move_aligned(r, node, NODE_ALIGNMENT, size, MEMORY_DATASET);
 }
 
 static void leaf_settle(struct branch *b, struct relocation *r) {
-    struct ordered_leaf *leaf = node_settle(r, b->leaf, LEAF_BYTES);
+    struct ordered_leaf *leaf = tree_node_settle(r, b->leaf, LEAF_BYTES);
     b->leaf = leaf;
     if (leaf->prev) leaf->prev->next = leaf;
     if (leaf->next) leaf->next->prev = leaf;
@@ -583,7 +583,7 @@ static void path_settle(struct ordered *o, size_t *rank, struct branch *path[HEI
     ASSERT(o->height < HEIGHT_MAX);
     path[0] = b;
     for (unsigned i = 0; i < o->height; i++) {
-        b->inner = node_settle(r, b->inner, INNER_BYTES);
+        b->inner = tree_node_settle(r, b->inner, INNER_BYTES);
         for (b = b->inner->branches; *rank >= b->size; b++) *rank -= b->size;
         path[i + 1] = b;
     }

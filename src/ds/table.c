@@ -1314,9 +1314,8 @@ static void links_relocate(struct table *t, struct bucket *const *with_link, uns
     for (unsigned i = 0; i < count; i++) asked[i] = bucket_next(with_link[i]);
     for (uint64_t wanted = relocation_ask(r, asked, count); wanted != 0; wanted &= wanted - 1) {
         unsigned i = (unsigned)__builtin_ctzll(wanted);
-        void *moved =
-            relocation_move_aligned(r, asked[i], BUCKET_BYTES, BUCKET_BYTES, t->type->class);
-        with_link[i]->slots[LINK_SLOT] = (uint64_t)(uintptr_t)moved;
+        with_link[i]->slots[LINK_SLOT] = (uint64_t)(uintptr_t)relocation_move_aligned(
+            r, asked[i], BUCKET_BYTES, BUCKET_BYTES, t->type->class);
     }
 }
 
@@ -1342,14 +1341,12 @@ static void chains_relocate(struct table *t, struct bucket *const *primaries, un
 struct relocating {
     struct table *table;
     struct relocation *r;
-    void (*visit)(struct table *t, const struct table_group *group, struct relocation *r,
-                  void *context);
+    table_group_visit *visit;
     void *context;
     struct table_group group;
 };
 
 static void group_end(struct relocating *w) {
-    if (w->group.count == 0) return;
     w->group.wanted = relocation_ask(w->r, w->group.elements, w->group.count);
     w->visit(w->table, &w->group, w->r, w->context);
     w->group.count = 0;
@@ -1367,9 +1364,7 @@ static void group_add_chain(struct relocating *w, struct bucket *b) {
 }
 
 uint64_t table_relocate_some(struct table *t, uint64_t cursor, struct relocation *r,
-                             void (*visit)(struct table *t, const struct table_group *group,
-                                           struct relocation *r, void *context),
-                             void *context) {
+                             table_group_visit *visit, void *context) {
     struct relocating w = {.table = t, .r = r, .visit = visit, .context = context};
     struct bucket *primaries[SCAN_GROUP];
     unsigned count = 0;
@@ -1380,7 +1375,7 @@ uint64_t table_relocate_some(struct table *t, uint64_t cursor, struct relocation
     } while (count < SCAN_GROUP && cursor != 0);
     chains_relocate(t, primaries, count, r);
     for (unsigned i = 0; i < count && visit != NULL; i++) group_add_chain(&w, primaries[i]);
-    group_end(&w);
+    if (w.group.count > 0) group_end(&w);
     return cursor;
 }
 

@@ -211,6 +211,8 @@ struct table_group {
     void *elements[RELOCATION_ASK_MAX]; /* as they were when the group was made */
     uint64_t wanted;                    /* bit i: elements[i] */
 };
+typedef void table_group_visit(struct table *t, const struct table_group *group,
+                               struct relocation *r, void *context);
 /* Moves the struct of a table of table_create, and its buckets where they are one small block, as
  * far as they are wanted elsewhere. Returns the table's address. Not for a table that a save
  * watches. O(1). */
@@ -222,9 +224,7 @@ MUST_USE struct table *table_relocate(struct table *t, struct relocation *r);
  * table. It may change the slots of other elements: an element's slot is true, `elements` may be
  * out of date. */
 uint64_t table_relocate_some(struct table *t, uint64_t cursor, struct relocation *r,
-                             void (*visit)(struct table *t, const struct table_group *group,
-                                           struct relocation *r, void *context),
-                             void *context);
+                             table_group_visit *visit, void *context);
 
 struct table_stats {
     size_t elements, buckets, overflow_buckets, longest_chain, bytes;

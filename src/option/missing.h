@@ -19,9 +19,4 @@
     { MISSING(n, al, OPTION_TYPE_BOOL, var, dflt, fl, sect, pl, why, h) }
 #define MISSING_INT(n, al, var, dflt, lo, hi, fl, sect, pl, h) \
     { .low = (lo), .high = (hi), MISSING(n, al, OPTION_TYPE_INT, var, dflt, fl, sect, pl, NULL, h) }
-#define MISSING_BYTES(n, var, dflt, lo, fl, sect, pl, h)                      \
-    {                                                                         \
-        .low = (lo), .high = INT64_MAX,                                       \
-        MISSING(n, NULL, OPTION_TYPE_BYTES, var, dflt, fl, sect, pl, NULL, h) \
-    }
 #endif

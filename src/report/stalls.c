@@ -99,7 +99,7 @@ static const struct metric_row metric_rows[] = {
      .families = cause_families,
      .help = "Wall time of the thread that runs commands, by what it was for; together all its "
              "time since CONFIG RESETSTAT. Causes: other, commands, eviction, expiry, freeing, "
-             "tables, persistence, fork, io, idle."},
+             "tables, defrag, persistence, fork, io, idle."},
     {.section = "Latencystats",
      .place = 20,
      .name = "main_thread_off_cpu_usec",

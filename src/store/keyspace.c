@@ -41,7 +41,6 @@
 #include "store/next_due.h"
 #include "store/recency.h"
 #include "store/relocate.h"
-#include "store/saving.h"
 
 static struct cause tables_cause = {
     .name = "tables", .place = 50, .verdict = "hash tables were resized"};
@@ -1088,20 +1087,18 @@ void keyspace_prefetch(const struct keyspace *ks, const uint64_t *hashes, size_t
 
 /* ---- moving blocks ---- */
 
-bool keyspace_may_relocate(void) {
-    return !limbo_is_open() && !saving_now() && !frontier_is_open();
-}
+static bool relocating_is_safe(void) { return !limbo_is_open() && !frontier_is_open(); }
 
 void keyspace_relocate_some(struct keyspace *ks, struct key_walk *walk,
                             struct relocate_work *work) {
     struct relocate_entries entries = {work, ks->volatiles};
-    ASSERT_SLOW(keyspace_may_relocate());
+    ASSERT_SLOW(relocating_is_safe());
     key_map_relocate_some(&ks->map, walk, &work->moves, relocate_group, &entries);
 }
 
 bool keyspace_relocate_value(struct keyspace *ks, const struct entry *e, uint64_t hash,
                              struct value_cursor *c, struct relocation *r) {
-    ASSERT_SLOW(keyspace_may_relocate());
+    ASSERT_SLOW(relocating_is_safe());
     struct table *t = key_map_table(&ks->map, hash);
     if (!t || !table_holds(t, hash, e)) return true;
     struct entry *found = (struct entry *)(uintptr_t)e;
@@ -1114,7 +1111,7 @@ bool keyspace_relocate_value(struct keyspace *ks, const struct entry *e, uint64_
 }
 
 uint64_t keyspace_relocate_deadlines(struct keyspace *ks, uint64_t cursor, struct relocation *r) {
-    ASSERT_SLOW(keyspace_may_relocate());
+    ASSERT_SLOW(relocating_is_safe());
     return ks->volatiles ? timebuckets_relocate_some(ks->volatiles, cursor, r) : 0;
 }
 

@@ -220,9 +220,10 @@ void keyspace_add_interest(enum keyspace_event event, int delta);
 struct key_walk;
 struct relocate_work;
 struct relocation;
-/* Whether nothing has pointers into the data that moving would not correct: no call is running, no
- * child saves, and no save by walk is under way. The functions below may be called only then. */
-bool keyspace_may_relocate(void);
+/* These functions may be called only while no call runs (limbo_is_open) and no save by walk is
+ * under way (frontier_is_open), because both have pointers into the data; and should not be called
+ * while a child saves. */
+
 /* Moves blocks of the entries in the next few buckets from `walk` on (all zero at first), until
  * `walk->done`; large values excepted. The database may change between two calls. */
 void keyspace_relocate_some(struct keyspace *ks, struct key_walk *walk, struct relocate_work *work);

@@ -225,7 +225,9 @@ start_server {tags {ours} overrides {slowlog-log-slower-than 5000}} {
         set text [r info latencystats]
         set passed [expr {[clock microseconds] - $begin}]
         set sum 0
-        foreach cause {other commands eviction expiry freeing tables persistence fork io idle} {
+        foreach cause {
+            other commands eviction expiry freeing tables defrag persistence fork io idle
+        } {
             incr sum [info_property $text main_thread_${cause}_usec]
         }
         assert_lessthan_equal $sum [expr {$passed + 50000}]

@@ -12,13 +12,9 @@
 
 #include "base/random.h"
 #include "ds/quicklist.h"
-#include "io/background.h"
 #include "store/digest.h"
-#include "store/frontier.h"
 #include "store/keys.h"
 #include "store/keyspace_change.h"
-#include "store/limbo.h"
-#include "store/saving.h"
 #include "value/hash.h"
 #include "value/list.h"
 #include "value/set.h"
@@ -283,17 +279,6 @@ static void test_all_moves(void **state) {
     relocation_set_chooser(NULL, 0);
 }
 
-static void test_when_it_may(void **state) {
-    assert_true(keyspace_may_relocate());
-    limbo_enter();
-    assert_false(keyspace_may_relocate());
-    limbo_leave();
-    saving_begin();
-    assert_false(keyspace_may_relocate());
-    saving_end();
-    assert_true(keyspace_may_relocate());
-}
-
 int main(void) {
     int by_slot = keys_in_both_forms();
     value_register();
@@ -301,7 +286,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_changes_and_walks, keys_begin, keys_nothing_left),
         cmocka_unit_test_setup_teardown(test_all_moves, keys_begin, keys_nothing_left),
-        cmocka_unit_test_setup_teardown(test_when_it_may, keys_begin, keys_nothing_left),
     };
     return by_slot + cmocka_run_group_tests(tests, NULL, NULL);
 }

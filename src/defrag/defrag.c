@@ -13,8 +13,8 @@
  *
  * Invariants
  *  1. Between two steps the pass holds no pointer into the data that it would dereference.
- *  2. A pass ends: its position moves on with each step, and no step adds to what lies ahead,
- * except for large values, of which a step's groups have a bounded number.
+ *  2. A pass ends: its position moves on with each step. Only large values are added to what lies
+ *     ahead, a bounded number a step.
  */
 #include "defrag/defrag.h"
 

@@ -1298,13 +1298,9 @@ struct table *table_relocate(struct table *t, struct relocation *r) {
         t->first = relocation_move_aligned(r, t->first, chunk_alignment(t->last_capacity), bytes,
                                            t->type->class);
     }
-    if (!relocation_wants(r, t)) return t;
-    struct table *moved = relocation_move(r, t, t->type->class);
-    if (moved->listed) {
-        moved->link.next->previous = &moved->link;
-        moved->link.previous->next = &moved->link;
-    }
-    return moved;
+    t = relocation_settle(r, t, t->type->class);
+    if (t->listed) t->link.next->previous = t->link.previous->next = &t->link;
+    return t;
 }
 
 /* Moves overflow buckets that are wanted elsewhere, of up to RELOCATION_ASK_MAX a call. */

@@ -47,6 +47,7 @@ def write(path, rows=ROWS, seed=SEED):
     keys = key_numbers(random, rows)
     sizes = numpy.clip(200 * numpy.exp(0.7 * random.standard_normal(keys.max() + 1)), 8, 20000)
     ttls = random.integers(600, 7200, keys.max() + 1)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
     temporary = f'{path}.{os.getpid()}.tmp'
     with open(temporary, 'w') as file:
         file.write(f'# made by tests/measure/traces.py: {rows} rows, seed {seed}\n')

@@ -97,7 +97,7 @@ static struct {
     struct cluster *c; /* NULL = the bus is not open */
     const struct cluster_bus_hooks *hooks;
     bool accepts; /* a node that loads its files as a primary accepts nobody */
-    bool waits; /* a link may have a first parcel that waits for the disk */
+    bool waits;   /* a link may have a first parcel that waits for the disk */
     size_t strangers;
     bool kind_added;
     int64_t told_msec;

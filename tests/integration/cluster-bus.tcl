@@ -165,7 +165,8 @@ start_server [bus_settings copy] {
         assert_morethan [info_field two cluster_stats_messages_ping_sent] 0
         assert_morethan [info_field two cluster_stats_messages_pong_received] 0
         set total 0
-        foreach {- count} [regexp -all -inline {_messages_[a-z-]+_sent:(\d+)} [at one cluster info]] {
+        set text [at one cluster info]
+        foreach {- count} [regexp -all -inline {_messages_[a-z-]+_sent:(\d+)} $text] {
             incr total $count
         }
         assert_morethan_equal [info_field one cluster_stats_messages_sent] $total

@@ -11,7 +11,9 @@
 static struct cluster *here;
 static unsigned said;
 
-struct cluster *cluster_here(void) { return here; }
+struct cluster *cluster_here(void) {
+    return here;
+}
 
 size_t cluster_say_publish(struct cluster *c, struct slice channel, struct slice text) {
     assert_ptr_equal(c, here);

@@ -17,6 +17,4 @@
     .help = (h)
 #define MISSING_BOOL(n, al, var, dflt, fl, sect, pl, why, h) \
     { MISSING(n, al, OPTION_TYPE_BOOL, var, dflt, fl, sect, pl, why, h) }
-#define MISSING_INT(n, al, var, dflt, lo, hi, fl, sect, pl, h) \
-    { .low = (lo), .high = (hi), MISSING(n, al, OPTION_TYPE_INT, var, dflt, fl, sect, pl, NULL, h) }
 #endif

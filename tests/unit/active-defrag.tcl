@@ -4,7 +4,7 @@
 
 proc defrag_setup {} {
     r config set activedefrag no
-    r config set active-defrag-ignore-bytes 1mb
+    r config set active-defrag-ignore-bytes 400kb
     r config set active-defrag-threshold-lower 5
     r config set active-defrag-cycle-min 40
     r config set active-defrag-cycle-max 75
@@ -16,7 +16,7 @@ proc defrag_setup {} {
 # this one has some that no data keeps. INFO's figures are some 100 ms old. The digest must stay.
 proc defrag_run {} {
     set digest [r debug digest]
-    wait_for_condition 200 20 {[s allocator_frag_bytes] > 1100000} else {
+    wait_for_condition 200 20 {[s allocator_frag_bytes] > 500000} else {
         fail "only [s allocator_frag_bytes] bytes are wasted"
     }
     set waste [s allocator_frag_bytes]

@@ -31,7 +31,7 @@ static void test_own_value_is_taken(void **state) {
         buffer_free(&value);
         looked_at++;
     }
-    assert_true(looked_at > 5);
+    assert_true(looked_at > 0);
 }
 
 static void test_refusals(void **state) {

@@ -156,6 +156,9 @@ static void set_migrating(struct call *call, unsigned slot) {
     cluster_reply_when_saved(call, "OK");
 }
 
+/* This mark must be on disk before the first key comes, together with all that was given away
+ * before: a node that claims the slot by an old file is told of its owner by the bus, and drops the
+ * keys of slots that it has lost. */
 static void set_importing(struct call *call, unsigned slot) {
     struct cluster *c = cluster_here();
     if (c->owners[slot] == c->self) {
@@ -165,7 +168,7 @@ static void set_importing(struct call *call, unsigned slot) {
     struct cluster_node *from = other_side(call, "I don't know about node ");
     if (!from || is_emptying(call, slot)) return;
     cluster_slot_set_importing(c, slot, from);
-    cluster_reply_changed(call);
+    cluster_reply_when_saved(call, "OK");
 }
 
 static void set_stable(struct call *call, unsigned slot) {

@@ -53,7 +53,7 @@ static void note_moved(struct intake *in, struct cluster_node *node) {
     if (node == in->c->self->primary) in->out->actions |= CLUSTER_ACT_FOLLOW;
 }
 
-static bool has_room(const struct intake *in) {
+static bool may_act(const struct intake *in) {
     return in->out->moved_count < CLUSTER_ACTED_MAX && in->out->failed_count < CLUSTER_ACTED_MAX;
 }
 
@@ -232,7 +232,7 @@ static void take_new_entry(struct intake *in, const struct cluster_entry *entry)
 }
 
 static void take_gossip(struct intake *in, struct cluster_node *sender) {
-    for (unsigned i = 0; i < in->m->entry_count && has_room(in); i++) {
+    for (unsigned i = 0; i < in->m->entry_count && may_act(in); i++) {
         struct cluster_entry entry;
         cluster_message_entry(in->m, i, &entry);
         struct cluster_node *node = cluster_find(in->c, slice_of(entry.id.text));

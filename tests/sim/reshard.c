@@ -65,6 +65,8 @@ static struct {
     char keys[READ_MAX][KEY_CHARS];
     char refusal[160];
     bool has_read;
+    bool is_string;                   /* of the key that is read: its type has come */
+    char nodes_text[CLIENT_IN_BYTES]; /* an answer to CLUSTER NODES, cut into lines */
 } op;
 
 static uint64_t moves;
@@ -339,10 +341,10 @@ static void take_word(struct view *v, int node, const char *word) {
 
 /* Of each line the node and its slots. */
 static void take_nodes(struct view *v, const char *text) {
-    static char copy[CLIENT_IN_BYTES];
+    char *copy = op.nodes_text;
     char *line_rest = NULL, *rest = NULL;
     *v = (struct view){.owner = NOBODY, .migrating_to = NOBODY, .importing_from = NOBODY};
-    snprintf(copy, sizeof(copy), "%s", text);
+    snprintf(copy, sizeof(op.nodes_text), "%s", text);
     for (char *line = strtok_r(copy, "\n", &line_rest); line;
          line = strtok_r(NULL, "\n", &line_rest)) {
         int at = 0, node = slots_node_of_id(line);
@@ -384,12 +386,11 @@ static void take_list(const struct reply *r) {
 }
 
 static void take_value(const struct reply *r) {
-    static bool is_string;
     if (op.answers == 1) {
-        is_string = strcmp(r->text, "string") == 0;
+        op.is_string = strcmp(r->text, "string") == 0;
         return;
     }
-    if (is_string) roam_see_key(op.node, op.keys[op.at], r->text);
+    if (op.is_string) roam_see_key(op.node, op.keys[op.at], r->text);
     op.refusal[0] = '\0';
     if (++op.at < op.listed) {
         soon(1);

@@ -15,6 +15,8 @@
 #define FILE_BYTES 4096
 #define BUS_PORTS_ABOVE 10000
 
+static char node_id[NODE_ID_CHARS + 1]; /* slots_node_id */
+
 unsigned slots_number(int hot) {
     char key[32];
     snprintf(key, sizeof(key), HOT_KEY, hot);
@@ -22,10 +24,9 @@ unsigned slots_number(int hot) {
 }
 
 const char *slots_node_id(int node) {
-    static char id[NODE_ID_CHARS + 1];
-    memset(id, 'a' + node, NODE_ID_CHARS);
-    if (node >= 6) memset(id, '0' + node - 6, NODE_ID_CHARS);
-    return id;
+    memset(node_id, 'a' + node, NODE_ID_CHARS);
+    if (node >= 6) memset(node_id, '0' + node - 6, NODE_ID_CHARS);
+    return node_id;
 }
 
 int slots_node_of_id(const char *id) {

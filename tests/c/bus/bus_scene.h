@@ -60,10 +60,11 @@ static inline int scene_register(void **state) {
     return option_load_text(slice_of(lines), OPTION_FROM_FILE, &error) ? 0 : -1;
 }
 
+static bool (*const scene_before_sleep[])(void) = {scene_bus_step, NULL};
+
 static inline void scene_open(const struct cluster_bus_hooks *hooks) {
-    static bool (*const before_sleep[])(void) = {scene_bus_step, NULL};
     scene_loop = loop_create();
-    loop_set_hooks(scene_loop, &(struct loop_hooks){.before_sleep = before_sleep});
+    loop_set_hooks(scene_loop, &(struct loop_hooks){.before_sleep = scene_before_sleep});
     scene = scene_cluster('5');
     scene_listener = socket_listen_tcp("127.0.0.1", 0, 8, scene_reason, sizeof(scene_reason));
     struct socket_peer local;

@@ -98,17 +98,18 @@ static void test_frames_in_pieces(void **state) {
     scene_turns(5);
 }
 
+static const struct frame_fault {
+    const char *name;
+    size_t at;
+    char value;
+} faults[] = {{"signature", 0, 'X'},          {"length below a header", 6, 1},
+              {"length beyond all", 4, 99},   {"more entries than there are", 15, 1},
+              {"an id in capitals", 40, 'A'}, {"a host without an end", 2168, ' '}};
+
 static void test_malformed(void **state) {
     struct buffer bytes;
     uint64_t before = cluster_bus_counts()->malformed;
     buffer_init(&bytes, MEMORY_OTHER);
-    static const struct {
-        const char *name;
-        size_t at;
-        char value;
-    } faults[] = {{"signature", 0, 'X'},          {"length below a header", 6, 1},
-                  {"length beyond all", 4, 99},   {"more entries than there are", 15, 1},
-                  {"an id in capitals", 40, 'A'}, {"a host without an end", 2168, ' '}};
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
         buffer_clear(&bytes);
         scene_print(CLUSTER_PING, 'a', SLICE(""), &bytes);

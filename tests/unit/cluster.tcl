@@ -211,12 +211,14 @@ start_server [node_settings [tmpfile nodes.conf]] {
     test {MEET answers at once, and a handshake that nobody answers ends} {
         set before [r cluster nodes]
         set port [find_free_port]
-        assert_equal OK [r cluster meet 127.0.0.1 $port]
-        assert_equal OK [r cluster meet 127.0.0.1 $port]
+        assert_equal OK [r cluster meet 127.0.0.1 1 $port]
+        assert_equal OK [r cluster meet 127.0.0.1 1 $port]
         assert_equal 1 [regexp -all handshake [r cluster nodes]]
+        r config set cluster-node-timeout 1000
         wait_for_condition 3000 10 {![string match *handshake* [r cluster nodes]]} else {
             fail "the handshake lasts"
         }
+        r config set cluster-node-timeout 1000000
         assert_equal [llength [split $before \n]] [llength [split [r cluster nodes] \n]]
     }
 

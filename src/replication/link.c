@@ -57,6 +57,7 @@ static struct {
     char *host; /* NULL: none */
     int port;
 } named; /* the server that the option replicaof names */
+static bool is_by_option = true; /* link_set_by_option */
 
 static struct {
     enum link_state state;
@@ -648,6 +649,8 @@ void link_cron(void) {
 
 /* ---- options ---- */
 
+void link_set_by_option(bool by_option) { is_by_option = by_option; }
+
 bool link_primary_by_option(const char **host, int *port) {
     *host = named.host;
     *port = named.port;
@@ -680,7 +683,7 @@ static void replicaof_print(const struct option_row *row, struct buffer *out) {
 }
 
 static void replicaof_rewrite(const struct option_row *row, struct buffer *out) {
-    if (primary.host) buffer_printf(out, "%s %s %d\n", row->name, primary.host, primary.port);
+    if (primary.host && is_by_option) buffer_printf(out, "%s %s %d\n", row->name, primary.host, primary.port);
 }
 
 static const struct option_row option_rows[] = {

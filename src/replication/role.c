@@ -67,6 +67,7 @@ const struct role_manager role_by_option = {.primary_at_start = link_primary_by_
 
 void role_set_manager(const struct role_manager *who) {
     manager = who;
+    link_set_by_option(manager == &role_by_option);
     failover_set_refusal(manager->refuses_failover);
 }
 

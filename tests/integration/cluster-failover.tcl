@@ -257,6 +257,11 @@ start_server [shard_settings copy] {
         restart_server $::shard_level(right) KILL
         await_role right slave
         await_copy $winner right
+        # The file of options does not say whom a node follows: nodes.conf does.
+        assert_equal OK [of right config rewrite]
+        restart_server $::shard_level(right)
+        await_role right slave
+        await_copy $winner right
         assert_equal $length [of $winner llen $key]
         wait_for_condition 3000 10 {
             [lindex [line_of three right] 3] eq $::shard_ids($winner)

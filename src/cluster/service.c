@@ -106,6 +106,12 @@ bool cluster_service_step(void) {
     return more;
 }
 
+void cluster_service_within(void) {
+    if (!here) return;
+    cluster_file_advance();
+    cluster_bus_step();
+}
+
 /* By how much the tick comes too late. Less than a whole tick is the usual course of things. */
 static int64_t lateness_msec(void) {
     int64_t now_msec = clock_monotonic_msec(), late_msec = 0;

@@ -31,6 +31,9 @@ MUST_USE bool cluster_service_loaded(void);
 /* A hook of the loop, before it sleeps: judges the state after changes, and has them written to
  * nodes.conf. Returns true where clients may go on. */
 bool cluster_service_step(void);
+/* Called in each nested turn, within a long load or script: messages that wait for nodes.conf leave
+ * when it is written, so that this node does not look dead. */
+void cluster_service_within(void);
 /* At the end of the process: nodes.conf is written and given back. */
 void cluster_service_close(void);
 #endif

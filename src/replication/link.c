@@ -56,7 +56,7 @@ static struct tls_user tls; /* tls-replication */
 static struct {
     char *host; /* NULL: none */
     int port;
-} named; /* the server that the option replicaof names */
+} named;                         /* the server that the option replicaof names */
 static bool is_by_option = true; /* link_set_by_option */
 
 static struct {
@@ -683,7 +683,8 @@ static void replicaof_print(const struct option_row *row, struct buffer *out) {
 }
 
 static void replicaof_rewrite(const struct option_row *row, struct buffer *out) {
-    if (primary.host && is_by_option) buffer_printf(out, "%s %s %d\n", row->name, primary.host, primary.port);
+    if (primary.host && is_by_option)
+        buffer_printf(out, "%s %s %d\n", row->name, primary.host, primary.port);
 }
 
 static const struct option_row option_rows[] = {

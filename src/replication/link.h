@@ -83,8 +83,8 @@ struct link_takeover {
  * struct must live until then. */
 void link_hand_over(const char *host, int port, const struct link_takeover *takeover);
 
-/* Whether the option replicaof says whom this server follows, as at first. Where it does not, CONFIG
- * REWRITE leaves it out. */
+/* Whether the option replicaof says whom this server follows, as at first. Where it does not,
+ * CONFIG REWRITE leaves it out. */
 void link_set_by_option(bool by_option);
 /* The primary that the option replicaof named at start; false: none. The host is valid as long as
  * the process lives. For struct role_manager (replication/role.h). */

@@ -334,6 +334,7 @@ static bool write_messages(void) {
 static void turn_within(void) {
     cron_within();
     listen_within();
+    cluster_service_within();
     shutdown_look_within();
     (void)pubsub_release_step();
     (void)lazyfree_step();

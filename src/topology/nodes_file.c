@@ -289,10 +289,15 @@ static bool call_waiters(void) {
     return any;
 }
 
-bool cluster_file_step(void) {
-    if (!file.c) return false;
+void cluster_file_advance(void) {
+    if (!file.c) return;
     job_end();
     if (is_due()) job_begin();
+}
+
+bool cluster_file_step(void) {
+    if (!file.c) return false;
+    cluster_file_advance();
     return call_waiters();
 }
 

@@ -44,6 +44,9 @@ MUST_USE bool cluster_file_write(void);
  * was asked for, or is due again after a failure, and makes the calls of versions that have been
  * saved. Returns true where it has made any. */
 bool cluster_file_step(void);
+/* Called in nested turns, which may be within a call: begins and ends writes as the step does, so
+ * that messages need not wait for the end of a load, and makes no calls. */
+void cluster_file_advance(void);
 /* At the end of the process: writes what is not on disk yet, and gives the lock back. Who waits for
  * a version is forgotten. Does nothing where no file is open. */
 void cluster_file_close(void);

@@ -359,6 +359,35 @@ start_server [bus_settings copy] {
         await_state one ok
     }
 
+    # What a header says of the epoch may wait for nodes.conf; nested turns must see to it, too.
+    test {A replica that loads a copy for longer than the timeout does not look dead} {
+        at two debug populate 1000 k 1000
+        at two config set rdb-key-save-delay 10000
+        at two config set repl-diskless-sync yes
+        at two config set repl-diskless-sync-delay 0
+        at copy config set repl-diskless-load swapdb
+        at copy cluster replicate $::bus_ids(two)
+        wait_for_condition 3000 10 {[s 0 loading] == 1} else {
+            fail "no copy is loaded"
+        }
+        set end [expr {[clock milliseconds] + $::bus_timeout * 5 / 2}]
+        while {[clock milliseconds] < $end} {
+            assert_no_match "*fail*" [line_at one $::bus_ids(copy)]
+            assert_no_match "*fail*" [line_at two $::bus_ids(copy)]
+            after 50
+        }
+        assert_equal 1 [s 0 loading]
+        at two config set rdb-key-save-delay 0
+        at two flushall
+        wait_for_condition 3000 10 {[s 0 loading] == 0} else {
+            fail "the load does not end"
+        }
+        at copy cluster replicate $::bus_ids(one)
+        at copy config set repl-diskless-load disabled
+        await_link 0
+        await_same -3 0
+    }
+
     test {Links count for maxclients} {
         set open [expr {[s -3 connected_clients] + 1 + 6}]
         at one config set maxclients $open

@@ -211,6 +211,26 @@ static void test_versions(void **state) {
     close_and_free(c);
 }
 
+/* Within a call a write begins and ends, but nobody is called. */
+static void test_advance(void **state) {
+    char a = 'a';
+    struct cluster *c = cluster_file_open("nodes.conf");
+    uint64_t version = cluster_file_later();
+    c->current_epoch = 7;
+    calls = 0;
+    cluster_file_when_saved(version, note_call, &a);
+    for (int i = 0; !cluster_file_is_saved(version); i++) {
+        cluster_file_advance();
+        if (i == STEPS_MAX) fail_msg("not saved: %s", logged);
+        usleep(STEP_USEC);
+    }
+    assert_int_equal(epoch_on_disk(), 7);
+    assert_int_equal(calls, 0);
+    assert_true(cluster_file_step());
+    assert_int_equal(calls, 1);
+    close_and_free(c);
+}
+
 /* The folder in which the node was started counts, whatever the present one is; a link stays. */
 static void test_path(void **state) {
     assert_int_equal(mkdir("other", 0700), 0);
@@ -385,6 +405,7 @@ int main(void) {
         IN_FOLDER(test_new_and_loaded),
         IN_FOLDER(test_refused_at_start),
         IN_FOLDER(test_versions),
+        IN_FOLDER(test_advance),
         IN_FOLDER(test_path),
         IN_FOLDER(test_refusing_disk),
         IN_FOLDER(test_saveconfig_fails),

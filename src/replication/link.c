@@ -609,7 +609,10 @@ void link_begin(bool continues, int database) {
     primary.database = database;
     if (continues) stream_open();
     tell_changed();
-    say_and_connect("Connecting to MASTER %s:%d");
+    if (is_by_option)
+        say_and_connect("Connecting to MASTER %s:%d");
+    else
+        primary.cron_sec = clock_monotonic_sec(); /* the next second connects */
 }
 
 /* ---- each second ---- */

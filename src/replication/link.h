@@ -92,9 +92,11 @@ bool link_primary_by_option(const char **host, int *port);
 /* Called at start, before data is loaded: this server will follow `host`, and is a replica from now
  * on; NULL: it is a primary. Does not connect yet. */
 void link_start_as(const char *host, int port);
-/* Called at start, after loading: a replica connects to its primary. `continues`: the data is
- * exactly what the file's history says, and history_adopt was called; the stream continues in
- * `database`. */
+/* Called at start, after loading: a replica connects to its primary; where not the option
+ * replicaof names it but a manager above, within the next second, so that the replica of a cluster
+ * answers clients before a copy is loaded: as with 6.2, who starts one may wait for its PONG.
+ * `continues`: the data is exactly what the file's history says, and history_adopt was called; the
+ * stream continues in `database`. */
 void link_begin(bool continues, int database);
 
 /* Is told of the link. NULL members are skipped. */

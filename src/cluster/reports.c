@@ -183,18 +183,25 @@ static void print_overflowed(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%" PRIu64, cluster_bus_counts()->overflowed);
 }
 
+/* A row of the bus, which only a node of a cluster has. */
+#define BUS_COUNTER(p, n, fn, h)                                                           \
+    {                                                                                      \
+        .section = "Cluster", .place = (p), .name = (n), .measure = METRIC_COUNTER,        \
+        .type = METRIC_FUNCTION, .print = (fn), .present = cluster_is_enabled, .help = (h) \
+    }
+
 static const struct metric_row metric_rows[] = {
     METRIC_PRINT("Cluster", 10, "cluster_enabled", METRIC_GAUGE, print_enabled,
                  "1 where this server is a node of a cluster, else 0."),
-    METRIC_PRINT("Cluster", 1010, "cluster_bus_messages_sent", METRIC_COUNTER, print_sent,
-                 "Messages that were sent over the cluster bus; CLUSTER INFO has them by type."),
-    METRIC_PRINT("Cluster", 1020, "cluster_bus_messages_received", METRIC_COUNTER, print_received,
-                 "Messages that came over the cluster bus, those that were ignored included."),
-    METRIC_PRINT("Cluster", 1030, "cluster_bus_malformed", METRIC_COUNTER, print_malformed,
-                 "Links of the cluster bus that were closed because their bytes were no message."),
-    METRIC_PRINT("Cluster", 1040, "cluster_bus_overflowed", METRIC_COUNTER, print_overflowed,
-                 "Links of the cluster bus that were closed because more than "
-                 "cluster-link-sendbuf-limit waited to be sent."),
+    BUS_COUNTER(1010, "cluster_bus_messages_sent", print_sent,
+                "Messages that were sent over the cluster bus; CLUSTER INFO has them by type."),
+    BUS_COUNTER(1020, "cluster_bus_messages_received", print_received,
+                "Messages that came over the cluster bus, those that were ignored included."),
+    BUS_COUNTER(1030, "cluster_bus_malformed", print_malformed,
+                "Links of the cluster bus that were closed because their bytes were no message."),
+    BUS_COUNTER(1040, "cluster_bus_overflowed", print_overflowed,
+                "Links of the cluster bus that were closed because more than "
+                "cluster-link-sendbuf-limit waited to be sent."),
     METRIC_PRINT("Clients", 20, "cluster_connections", METRIC_GAUGE, print_connections,
                  "Two for each other node of the cluster that this one knows."),
 };

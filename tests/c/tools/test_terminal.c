@@ -79,7 +79,9 @@ static int read_without_keys(int terminal, int other_end) {
     if (poll(&ready, 1, PATIENCE_SECONDS * 1000) != 1) return 5;
     if (!terminal_read(bytes, sizeof(bytes), &length) || length != 2) return 6;
     close(other_end);
-    return terminal_read(bytes, sizeof(bytes), &length) ? 7 : 0;
+    /* The parent may not have closed its own yet: then nothing has ended. */
+    if (poll(&ready, 1, PATIENCE_SECONDS * 1000) != 1) return 7;
+    return terminal_read(bytes, sizeof(bytes), &length) ? 8 : 0;
 }
 
 /* Ctrl-C drops keys that poll has told of; reading must not wait for the next one then. */

@@ -24,22 +24,42 @@ static struct {
 
 /* ---- Handshakes ---- */
 
-static bool may_begin(const struct cluster *c, const struct cluster_address *address) {
-    size_t count = 0;
+static bool is_foreign(const struct cluster_node *node) {
+    return !cluster_node_has(node, CLUSTER_NODE_MEET);
+}
+
+/* The handshake with the node at this address; NULL = none is under way. */
+static struct cluster_node *handshake_find(const struct cluster *c,
+                                           const struct cluster_address *address) {
     for (size_t i = 0; i < c->count; i++) {
-        const struct cluster_node *node = c->nodes[i];
-        if (!cluster_node_has(node, CLUSTER_NODE_HANDSHAKE)) continue;
-        if (node->address.bus_port == address->bus_port &&
+        struct cluster_node *node = c->nodes[i];
+        if (cluster_node_has(node, CLUSTER_NODE_HANDSHAKE) &&
+            node->address.bus_port == address->bus_port &&
             strcmp(node->address.host, address->host) == 0)
-            return false;
-        count++;
+            return node;
     }
-    return count < CLUSTER_HANDSHAKES_MAX;
+    return NULL;
+}
+
+static bool handshake_fits(const struct cluster *c, bool for_stranger) {
+    size_t all = 0, strangers = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        if (!cluster_node_has(c->nodes[i], CLUSTER_NODE_HANDSHAKE)) continue;
+        all++;
+        strangers += is_foreign(c->nodes[i]);
+    }
+    return all < CLUSTER_HANDSHAKES_MAX &&
+           (!for_stranger || strangers < CLUSTER_STRANGERS_HANDSHAKES_MAX);
 }
 
 void cluster_handshake_begin(struct cluster *c, const struct cluster_address *address,
                              unsigned flags) {
-    if (!*address->host || !address->bus_port || !may_begin(c, address)) return;
+    bool for_stranger = !(flags & CLUSTER_NODE_MEET);
+    if (!*address->host || !address->bus_port) return;
+    struct cluster_node *under_way = handshake_find(c, address);
+    if (under_way && (for_stranger || !is_foreign(under_way))) return;
+    if (under_way) cluster_drop(c, under_way);
+    if (!handshake_fits(c, for_stranger)) return;
     struct cluster_id id = cluster_id_draw();
     struct cluster_node *node = cluster_add(c, &id, CLUSTER_NODE_HANDSHAKE | flags);
     if (node)
@@ -52,7 +72,7 @@ void cluster_handshake_begin(struct cluster *c, const struct cluster_address *ad
 bool cluster_handshake_is_over(const struct cluster_node *node, int64_t now_msec,
                                int64_t timeout_msec) {
     int64_t limit = timeout_msec > HANDSHAKE_MSEC_MIN ? timeout_msec : HANDSHAKE_MSEC_MIN;
-    return now_msec - node->created_msec > limit;
+    return now_msec < node->created_msec || now_msec - node->created_msec > limit;
 }
 
 /* ---- Forgotten ids ---- */

@@ -16,17 +16,22 @@
 #include "base/attributes.h"
 #include "topology/view.h"
 
-/* So many handshakes at once, because strangers can begin them. */
+/* So many handshakes at once. Strangers can begin handshakes, too, but not so many that none is
+ * left for the operator. */
 #define CLUSTER_HANDSHAKES_MAX 256
+#define CLUSTER_STRANGERS_HANDSHAKES_MAX 128
 /* How long a forgotten node is not added by gossip: 6.2's number. */
 #define CLUSTER_FORGET_MSEC 60000
 
 /* Begins a handshake with the node at that address, unless one is under way. `flags` is
- * CLUSTER_NODE_MEET where that node is to be told to meet this one, or 0 where it has said MEET
- * itself. Does nothing where there are too many handshakes or nodes. O(nodes). */
+ * CLUSTER_NODE_MEET where the operator wants that node to be told to meet this one, or 0 where it
+ * has said MEET itself. An operator's handshake replaces one that a stranger has begun at the same
+ * address, because that one does not tell the node to meet this one. Does nothing where there are
+ * too many handshakes or nodes. O(slots + nodes). */
 void cluster_handshake_begin(struct cluster *c, const struct cluster_address *address,
                              unsigned flags);
-/* Whether the handshake is too old; `timeout_msec` is the node timeout. */
+/* Whether the handshake is too old, or the clock was set back since it began; `timeout_msec` is the
+ * node timeout. */
 bool cluster_handshake_is_over(const struct cluster_node *node, int64_t now_msec,
                                int64_t timeout_msec);
 

@@ -29,13 +29,34 @@ static void test_one_an_address(void **state) {
     cluster_free(c);
 }
 
-static void test_bound(void **state) {
-    struct cluster *c = scene_cluster('5');
-    for (unsigned i = 0; i < CLUSTER_HANDSHAKES_MAX + 10; i++) {
-        struct cluster_address address = address_at(1000 + i);
-        cluster_handshake_begin(c, &address, 0);
+static void begin_many(struct cluster *c, unsigned first_port, unsigned count, unsigned flags) {
+    for (unsigned i = 0; i < count; i++) {
+        struct cluster_address address = address_at(first_port + i);
+        cluster_handshake_begin(c, &address, flags);
     }
+}
+
+/* Strangers leave room for what the operator begins. */
+static void test_bounds(void **state) {
+    struct cluster *c = scene_cluster('5');
+    begin_many(c, 1000, CLUSTER_HANDSHAKES_MAX + 10, 0);
+    assert_int_equal(c->count, CLUSTER_STRANGERS_HANDSHAKES_MAX + 1);
+    begin_many(c, 3000, CLUSTER_HANDSHAKES_MAX + 10, CLUSTER_NODE_MEET);
     assert_int_equal(c->count, CLUSTER_HANDSHAKES_MAX + 1);
+    cluster_free(c);
+}
+
+static void test_operator_comes_after_a_stranger(void **state) {
+    struct cluster *c = scene_cluster('5');
+    struct cluster_address address = address_at(7001);
+    cluster_handshake_begin(c, &address, 0);
+    begin_many(c, 1000, CLUSTER_HANDSHAKES_MAX, CLUSTER_NODE_MEET);
+    assert_int_equal(c->count, CLUSTER_HANDSHAKES_MAX + 1);
+    cluster_handshake_begin(c, &address, CLUSTER_NODE_MEET);
+    assert_int_equal(c->count, CLUSTER_HANDSHAKES_MAX + 1);
+    for (size_t i = 0; i < c->count; i++)
+        assert_true(c->nodes[i] == c->self || cluster_node_has(c->nodes[i], CLUSTER_NODE_MEET));
+    cluster_check(c);
     cluster_free(c);
 }
 
@@ -49,6 +70,7 @@ static void test_time(void **state) {
     assert_true(cluster_handshake_is_over(node, 2001, 1));
     assert_false(cluster_handshake_is_over(node, 6000, 5000));
     assert_true(cluster_handshake_is_over(node, 6001, 5000));
+    assert_true(cluster_handshake_is_over(node, 999, 5000)); /* the clock was set back */
     cluster_free(c);
 }
 
@@ -70,7 +92,8 @@ static void test_forgotten(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_an_address),
-        cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_operator_comes_after_a_stranger),
         cmocka_unit_test(test_time),
         cmocka_unit_test(test_forgotten),
     };

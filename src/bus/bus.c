@@ -50,8 +50,9 @@
 /* Incoming links of nodes that are not known. More would only wait in the system's queue; a node's
  * first message makes it known, or shows that it is not. */
 #define STRANGERS_MAX 256
-/* One of them gives its place up after so long a silence. */
-#define STRANGER_SILENCE_MSEC 1000
+/* One of them gives its place up after so long, although it speaks: whoever is no node must not
+ * keep the nodes away by a byte now and then. A node whose link is closed opens another one. */
+#define STRANGER_MSEC 1000
 /* So many parcels in one system call. */
 #define PIECES_MAX 16
 #define REASON_CHARS 160
@@ -84,8 +85,8 @@ struct cluster_link {
     bool busy;   /* its watcher's callback runs */
     bool doomed; /* it closes in the next turn */
     struct cluster_node *node;
-    int64_t opened_msec; /* wall time */
-    int64_t heard_msec;  /* monotonic: the last bytes */
+    int64_t opened_msec;   /* wall time */
+    int64_t stranger_msec; /* monotonic: since when it is a stranger's */
     struct buffer input;
     struct queued *first, **last_next;
     size_t written; /* of the first parcel */
@@ -156,6 +157,13 @@ static void link_ready(struct loop_watcher *watcher, unsigned ready);
 
 static bool is_stranger(const struct cluster_link *link) { return !link->own && !link->node; }
 
+/* Of an incoming link that belongs to nobody from now on. */
+static void become_strange(struct cluster_link *link) {
+    link->node = NULL;
+    link->stranger_msec = clock_monotonic_msec();
+    bus.strangers++;
+}
+
 /* Takes the socket and the connection. */
 static struct cluster_link *link_make(int fd, struct connection *connection, bool own) {
     struct cluster_link *link = memory_zalloc(sizeof(*link), CLASS);
@@ -165,11 +173,10 @@ static struct cluster_link *link_make(int fd, struct connection *connection, boo
     link->connection = connection;
     link->own = own;
     link->opened_msec = clock_wall_msec();
-    link->heard_msec = clock_monotonic_msec();
     link->input.class = CLASS;
     link->last_next = &link->first;
     list_append(&links, &link->in_links);
-    if (!own) bus.strangers++;
+    if (!own) become_strange(link);
     (void)socket_set_nodelay(fd, true);
     return link;
 }
@@ -366,7 +373,6 @@ static bool read_some(struct cluster_link *link) {
         return false;
     }
     link->input.length += (size_t)got;
-    link->heard_msec = clock_monotonic_msec();
     if (link->node) link->node->data_received_msec = clock_wall_msec();
     return take_frames(link);
 }
@@ -481,25 +487,22 @@ void cluster_link_set_sender(struct cluster_link *link, struct cluster_node *nod
     ASSERT(!link->own && node->link != link);
     if (link->node == node || link->phase == CLOSED) return;
     leave_node(link);
-    if (node->incoming) {
-        node->incoming->node = NULL;
-        bus.strangers++;
-    }
+    if (node->incoming) become_strange(node->incoming);
     link->node = node;
     node->incoming = link;
 }
 
-/* Closes the stranger that has been silent for longest, if that is long enough. */
+/* Closes the link that has been a stranger's for longest, if that is long enough. */
 static bool make_room(void) {
-    struct cluster_link *silent = NULL;
+    struct cluster_link *oldest = NULL;
     LIST_FOR_EACH (at, following, &links) {
         struct cluster_link *link = LIST_ENTRY(at, struct cluster_link, in_links);
-        if (is_stranger(link) && (!silent || link->heard_msec < silent->heard_msec)) silent = link;
+        if (is_stranger(link) && (!oldest || link->stranger_msec < oldest->stranger_msec))
+            oldest = link;
     }
-    if (!silent || silent->busy ||
-        clock_monotonic_msec() - silent->heard_msec < STRANGER_SILENCE_MSEC)
+    if (!oldest || oldest->busy || clock_monotonic_msec() - oldest->stranger_msec < STRANGER_MSEC)
         return false;
-    cluster_link_close(silent);
+    cluster_link_close(oldest);
     return true;
 }
 
@@ -549,9 +552,8 @@ static const struct listen_kind bus_kind = {.name = "cluster",
 static void node_leaves(struct cluster *c, struct cluster_node *node) {
     if (node->link) cluster_link_close(node->link);
     if (!node->incoming) return;
-    node->incoming->node = NULL;
+    become_strange(node->incoming);
     node->incoming = NULL;
-    bus.strangers++;
 }
 
 void cluster_bus_open(struct loop *loop, struct cluster *c, const struct cluster_bus_hooks *hooks) {

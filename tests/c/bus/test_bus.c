@@ -212,6 +212,33 @@ static void test_a_node_leaves(void **state) {
     buffer_free(&bytes);
 }
 
+/* Those who are no nodes have taken all places, and go on speaking. */
+static void test_strangers_give_way(void **state) {
+    int strangers[300];
+    size_t count = sizeof(strangers) / sizeof(strangers[0]);
+    struct buffer bytes;
+    buffer_init(&bytes, MEMORY_OTHER);
+    scene_print(CLUSTER_PING, 'a', SLICE(""), &bytes);
+    clock_use_fixed(INT64_C(1000000000000000), INT64_C(1000000000000));
+    for (size_t i = 0; i < count; i++) strangers[i] = scene_connect();
+    for (size_t step = 0; step < 4; step++) {
+        clock_advance_usec(400000);
+        for (size_t i = 0; i < count; i++) scene_write(strangers[i], bytes.bytes + step, 1);
+    }
+    int fd = scene_connect();
+    scene_write(fd, bytes.bytes, bytes.length);
+    for (int i = 0; i < 50 && !heard.received; i++) {
+        clock_advance_usec(10000); /* accepting may rest for so long */
+        scene_turns(1);
+    }
+    assert_int_equal(heard.received, 1);
+    clock_use_system();
+    for (size_t i = 0; i < count; i++) close(strangers[i]);
+    close(fd);
+    scene_turns(5);
+    buffer_free(&bytes);
+}
+
 /* ---- own links ---- */
 
 static void test_own_link(void **state) {
@@ -308,6 +335,7 @@ int main(void) {
         TEST(test_bounds),
         TEST(test_closed_within_the_hook),
         TEST(test_a_node_leaves),
+        TEST(test_strangers_give_way),
         TEST(test_own_link),
         TEST(test_refused),
         TEST(test_send_limit),

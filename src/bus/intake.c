@@ -22,6 +22,7 @@
 
 #include "base/log.h"
 #include "bus/meet.h"
+#include "io/socket.h"
 #include "topology/epochs.h"
 #include "topology/failure.h"
 #include "topology/nodes.h"
@@ -63,6 +64,15 @@ static bool may_act(const struct intake *in) {
 static struct cluster_address sender_address(const struct intake *in) {
     struct cluster_address address = in->m->address;
     if (!*address.host) snprintf(address.host, sizeof(address.host), "%s", in->link->peer);
+    return address;
+}
+
+/* Where a stranger says that it is. A name is not used, because looking it up would keep this node
+ * waiting for as long as the stranger's name server wants. */
+static struct cluster_address stranger_address(const struct intake *in) {
+    struct cluster_address address = sender_address(in);
+    if (!socket_is_address(address.host))
+        snprintf(address.host, sizeof(address.host), "%s", in->link->peer);
     return address;
 }
 
@@ -287,7 +297,7 @@ static void take_ping_family(struct intake *in, struct cluster_node *sender) {
         in->out->actions |= CLUSTER_ACT_PONG;
     }
     if (m->type == CLUSTER_MEET && !sender) {
-        struct cluster_address address = sender_address(in);
+        struct cluster_address address = stranger_address(in);
         cluster_handshake_begin(in->c, &address, 0);
     }
     if (node && cluster_node_has(node, CLUSTER_NODE_HANDSHAKE)) {

@@ -164,6 +164,40 @@ static void test_meet_begins_one(void **state) {
     cluster_free(c);
 }
 
+/* Looking a name up would take as long as a stranger's name server wants. */
+static void test_stranger_has_no_name(void **state) {
+    static const struct {
+        const char *announced, *used;
+    } rows[] = {
+        {"", "10.0.0.9"},
+        {"10.0.0.7", "10.0.0.7"},
+        {"fe80::7", "fe80::7"},
+        {"slow.example", "10.0.0.9"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct cluster *c = make_scene();
+        struct talk t;
+        begin(&t, c, CLUSTER_MEET, 'e');
+        t.m.address.port = 7100;
+        t.m.address.bus_port = 17100;
+        snprintf(t.m.address.host, sizeof(t.m.address.host), "%s", rows[i].announced);
+        t.link.peer = "10.0.0.9";
+        hear(&t);
+        const struct cluster_node *node = find_handshake(c);
+        assert_non_null(node);
+        assert_string_equal(node->address.host, rows[i].used);
+        cluster_free(c);
+    }
+    /* A known node may have a name. */
+    struct cluster *c = make_scene();
+    struct talk t;
+    begin(&t, c, CLUSTER_PING, 'a');
+    snprintf(t.m.address.host, sizeof(t.m.address.host), "a.example");
+    hear(&t);
+    assert_string_equal(scene_find(c, 'a')->address.host, "a.example");
+    cluster_free(c);
+}
+
 static void begin_answer(struct talk *t, struct cluster *c, struct cluster_node *node,
                          char sender) {
     begin(t, c, CLUSTER_PONG, sender);
@@ -537,6 +571,7 @@ int main(void) {
         cmocka_unit_test(test_strangers),
         cmocka_unit_test(test_own_id),
         cmocka_unit_test(test_meet_begins_one),
+        cmocka_unit_test(test_stranger_has_no_name),
         cmocka_unit_test(test_handshake_ends),
         cmocka_unit_test(test_handshake_with_itself),
         cmocka_unit_test(test_another_answers),

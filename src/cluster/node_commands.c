@@ -19,6 +19,7 @@
 #include "bus/meet.h"
 #include "cluster/answers.h"
 #include "cluster/follow.h"
+#include "cluster/options.h"
 #include "cluster/service.h"
 #include "cluster/succession.h"
 #include "command/arguments.h"
@@ -29,6 +30,7 @@
 #include "net/reply.h"
 #include "store/keyspace.h"
 #include "topology/epochs.h"
+#include "topology/failure.h"
 #include "topology/slots.h"
 
 void cluster_myid(struct call *call) {
@@ -104,8 +106,10 @@ void cluster_forget(struct call *call) {
 }
 
 void cluster_count_failure_reports(struct call *call) {
-    const struct cluster_node *node = cluster_argument_node(call, 2, "Unknown node ");
-    if (node) reply_integer(call->client, (int64_t)node->report_count);
+    struct cluster_node *node = cluster_argument_node(call, 2, "Unknown node ");
+    if (!node) return;
+    reply_integer(call->client, (int64_t)cluster_reports_count(node, clock_wall_msec(),
+                                                               cluster_options()->node_timeout_ms));
 }
 
 /* ---- roles ---- */

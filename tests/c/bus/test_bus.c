@@ -330,16 +330,11 @@ static void test_waits_for_the_disk(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_frames_in_pieces),
-        TEST(test_malformed),
-        TEST(test_bounds),
-        TEST(test_closed_within_the_hook),
-        TEST(test_a_node_leaves),
-        TEST(test_strangers_give_way),
-        TEST(test_own_link),
-        TEST(test_refused),
-        TEST(test_send_limit),
-        TEST(test_waits_for_the_disk),
+        TEST(test_frames_in_pieces), TEST(test_malformed),
+        TEST(test_bounds),           TEST(test_closed_within_the_hook),
+        TEST(test_a_node_leaves),    TEST(test_strangers_give_way),
+        TEST(test_own_link),         TEST(test_refused),
+        TEST(test_send_limit),       TEST(test_waits_for_the_disk),
     };
     return cmocka_run_group_tests(tests, scene_register, NULL);
 }

@@ -6,9 +6,11 @@
 
 #include <sys/wait.h>
 
+#include "cluster/options.h"
 #include "cluster/whole_node.h"
 #include "command/command.h"
 #include "exec/run.h"
+#include "topology/failure.h"
 
 #define OFF "-ERR This instance has cluster support disabled\r\n"
 
@@ -149,8 +151,20 @@ static void test_origins(void **state) {
     peer_close(&p);
 }
 
+static void test_old_failure_reports_do_not_count(void **state) {
+    struct cluster *c = cluster_here();
+    struct cluster_node *about = scene_add(c, 'b', CLUSTER_NODE_PRIMARY);
+    int64_t now = clock_wall_msec(), lifetime = 2 * cluster_options()->node_timeout_ms;
+    struct peer p = peer_connect();
+    (void)cluster_report_add(about, scene_add(c, 'c', CLUSTER_NODE_PRIMARY), now);
+    (void)cluster_report_add(about, scene_add(c, 'd', CLUSTER_NODE_PRIMARY), now - lifetime - 1);
+    whole_say(&p, "cluster count-failure-reports " NODE_B, ":1\r\n");
+    peer_close(&p);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, node_begin, whole_nothing_left)
-    const struct CMUnitTest tests[] = {TEST(test_counts), TEST(test_help), TEST(test_origins)};
+    const struct CMUnitTest tests[] = {TEST(test_counts), TEST(test_help), TEST(test_origins),
+                                       TEST(test_old_failure_reports_do_not_count)};
     return cmocka_run_group_tests(tests, open_both, node_close);
 }

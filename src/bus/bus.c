@@ -18,7 +18,7 @@
  *     holds those behind it.
  *  5. `queued_bytes` is the sum of the parcels' bytes in the queue. If a parcel would make it pass
  *     the limit, the parcel is dropped and the link closes in the next turn. One parcel always has
- *     room.
+ *     room. Where the node is not known the limit is STRANGER_QUEUE_MAX at most.
  *
  * Bus sockets are watched with LOOP_FIRST, so that a herd of clients does not make this node look
  * dead, and are served in nested turns, too (a busy script, a load).
@@ -53,6 +53,9 @@
 /* One of them gives its place up after so long, although it speaks: whoever is no node must not
  * keep the nodes away by a byte now and then. A node whose link is closed opens another one. */
 #define STRANGER_MSEC 1000
+/* Bytes that may wait to be sent over the link of a node that is not known. It gets answers of the
+ * PING family only, and can ask as fast as it likes without reading them. */
+#define STRANGER_QUEUE_MAX (256 * 1024)
 /* So many parcels in one system call. */
 #define PIECES_MAX 16
 #define REASON_CHARS 160
@@ -156,6 +159,11 @@ static bool is_ready(const struct queued *item) {
 static void link_ready(struct loop_watcher *watcher, unsigned ready);
 
 static bool is_stranger(const struct cluster_link *link) { return !link->own && !link->node; }
+
+/* Whether the other end is a node that is known, which no handshake is. */
+static bool is_of_known(const struct cluster_link *link) {
+    return link->node && !cluster_node_has(link->node, CLUSTER_NODE_HANDSHAKE);
+}
 
 /* Of an incoming link that belongs to nobody from now on. */
 static void become_strange(struct cluster_link *link) {
@@ -271,20 +279,34 @@ static bool write_some(struct cluster_link *link) {
     return true;
 }
 
+/* 0 = no limit. */
+static uint64_t queue_bytes_max(const struct cluster_link *link) {
+    uint64_t limit = (uint64_t)bus.hooks->sendbuf_limit();
+    bool is_less = limit && limit < STRANGER_QUEUE_MAX;
+    return is_of_known(link) || is_less ? limit : STRANGER_QUEUE_MAX;
+}
+
 static bool has_room_for(const struct cluster_link *link, const struct cluster_parcel *parcel) {
-    int64_t limit = bus.hooks->sendbuf_limit();
-    return !limit || !link->first || link->queued_bytes + parcel->bytes.length <= (uint64_t)limit;
+    uint64_t limit = queue_bytes_max(link);
+    return !limit || !link->first || link->queued_bytes + parcel->bytes.length <= limit;
+}
+
+static void link_overflow(struct cluster_link *link) {
+    counts.overflowed++;
+    if (is_of_known(link))
+        log_warning(
+            "The cluster link to node %s closes: %zu bytes wait to be sent, and "
+            "cluster-link-sendbuf-limit allows no more.",
+            link->node->id.text, link->queued_bytes);
+    else
+        log_verbose("The cluster link of an unknown node closes: it does not read its answers.");
+    link_doom(link);
 }
 
 void cluster_link_send(struct cluster_link *link, struct cluster_parcel *parcel) {
     if (link->phase == CLOSED || link->doomed) return;
     if (!has_room_for(link, parcel)) {
-        counts.overflowed++;
-        log_warning(
-            "The cluster link to node %s closes: %zu bytes wait to be sent, and "
-            "cluster-link-sendbuf-limit allows no more.",
-            link->node ? link->node->id.text : "(unknown)", link->queued_bytes);
-        link_doom(link);
+        link_overflow(link);
         return;
     }
     counts.sent[parcel->type]++;
@@ -317,8 +339,7 @@ static void tell_malformed(const char *why) {
 }
 
 static size_t frame_bytes_max(const struct cluster_link *link) {
-    bool known = link->node && !cluster_node_has(link->node, CLUSTER_NODE_HANDSHAKE);
-    return known ? KNOWN_BYTES_MAX : CLUSTER_STRANGER_BYTES_MAX;
+    return is_of_known(link) ? KNOWN_BYTES_MAX : CLUSTER_STRANGER_BYTES_MAX;
 }
 
 /* False: the link is to be closed, because the frame is malformed. What another version of the bus

@@ -7,7 +7,8 @@
  *
  * The other end may be anybody. A frame is bounded before memory is taken for it, and a link whose
  * bytes are no bus closes. A link whose queue of bytes to be sent passes
- * cluster-link-sendbuf-limit closes. Each closes with a line in the log and is counted.
+ * cluster-link-sendbuf-limit closes, and sooner where the node is not known. Each closes with a
+ * line in the log and is counted.
  */
 #ifndef EVENKEEL_BUS_BUS_H
 #define EVENKEEL_BUS_BUS_H

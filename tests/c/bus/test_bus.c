@@ -291,6 +291,33 @@ static void test_send_limit(void **state) {
     close(fd);
 }
 
+/* Whatever the option says: strangers ask, and need not read the answers. */
+static void test_send_limit_of_strangers(void **state) {
+    struct buffer bytes;
+    uint64_t before = cluster_bus_counts()->overflowed;
+    buffer_init(&bytes, MEMORY_OTHER);
+    scene_print(CLUSTER_PING, 'a', SLICE(""), &bytes);
+    int fd = scene_connect();
+    scene_write(fd, bytes.bytes, bytes.length);
+    SCENE_UNTIL(heard.received == 1);
+    send_text(heard.link, 32 * 1024 * 1024, 0);
+    assert_int_equal(cluster_bus_counts()->overflowed, before);
+    send_text(heard.link, 1, 0);
+    assert_int_equal(cluster_bus_counts()->overflowed, before + 1);
+    assert_true(scene_is_closed(fd));
+    close(fd);
+    /* So may a node in a handshake, whose link is this node's own. */
+    struct cluster_node *b = scene_add_peer('b', CLUSTER_NODE_HANDSHAKE);
+    cluster_link_open(b);
+    fd = scene_accept(b);
+    send_text(b->link, 32 * 1024 * 1024, 0);
+    send_text(b->link, 1, 0);
+    assert_int_equal(cluster_bus_counts()->overflowed, before + 2);
+    SCENE_UNTIL(!b->link);
+    close(fd);
+    buffer_free(&bytes);
+}
+
 /* The file of this test is in a folder of its own. */
 static void test_waits_for_the_disk(void **state) {
     char folder[] = "/tmp/test_bus.XXXXXX";
@@ -330,11 +357,17 @@ static void test_waits_for_the_disk(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_frames_in_pieces), TEST(test_malformed),
-        TEST(test_bounds),           TEST(test_closed_within_the_hook),
-        TEST(test_a_node_leaves),    TEST(test_strangers_give_way),
-        TEST(test_own_link),         TEST(test_refused),
-        TEST(test_send_limit),       TEST(test_waits_for_the_disk),
+        TEST(test_frames_in_pieces),
+        TEST(test_malformed),
+        TEST(test_bounds),
+        TEST(test_closed_within_the_hook),
+        TEST(test_a_node_leaves),
+        TEST(test_strangers_give_way),
+        TEST(test_own_link),
+        TEST(test_refused),
+        TEST(test_send_limit),
+        TEST(test_send_limit_of_strangers),
+        TEST(test_waits_for_the_disk),
     };
     return cmocka_run_group_tests(tests, scene_register, NULL);
 }

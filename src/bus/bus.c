@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The sockets of the bus. bus.h has the idea.
  *
- *   own link        CONNECTS --> [SHAKES_HANDS] --> UP --> closed
- *   incoming link               [SHAKES_HANDS] --> UP --> closed
+ *   own link        [LOOKS_UP] --> CONNECTS --> [SHAKES_HANDS] --> UP --> closed
+ *   incoming link                              [SHAKES_HANDS] --> UP --> closed
  *
- * SHAKES_HANDS is only there with TLS (tls-cluster).
+ * SHAKES_HANDS is only there with TLS (tls-cluster), and LOOKS_UP only where a node announces a
+ * name: a thread looks it up (io/lookup.h), because the resolver may wait for seconds.
  *
  * Invariants
  *  1. A link is in `links`, and a node's `link` or `incoming` names it as long as it is open and
@@ -37,6 +38,7 @@
 #include "base/system.h"
 #include "io/child.h"
 #include "io/connection.h"
+#include "io/lookup.h"
 #include "io/loop.h"
 #include "io/socket.h"
 #include "io/tls.h"
@@ -76,12 +78,13 @@ struct queued {
     struct cluster_parcel *parcel;
 };
 
-enum link_phase { CONNECTS, SHAKES_HANDS, UP, CLOSED };
+enum link_phase { LOOKS_UP, CONNECTS, SHAKES_HANDS, UP, CLOSED };
 
 struct cluster_link {
     struct loop_watcher watcher;   /* first: the loop hands it back */
     struct loop_pending pending;   /* while `doomed` */
     struct list_link in_links;     /* in `links` */
+    struct lookup *lookup;         /* LOOKS_UP: the watcher's descriptor is the lookup's */
     struct connection *connection; /* NULL: a plain socket */
     enum link_phase phase;
     bool own;
@@ -211,7 +214,10 @@ void cluster_link_close(struct cluster_link *link) {
         link->connection = NULL;
     }
     loop_unwatch(bus.loop, &link->watcher);
-    system_close(link->watcher.fd);
+    if (link->lookup)
+        lookup_drop(link->lookup);
+    else if (link->watcher.fd >= 0)
+        system_close(link->watcher.fd);
     list_remove(&link->in_links);
     while (link->first) queue_remove(link);
     buffer_free(&link->input);
@@ -405,6 +411,36 @@ static void enter_up(struct cluster_link *link) {
     if (link->own) bus.hooks->connected(link);
 }
 
+/* A socket that connects to the node at this address, which is a number. -1: it cannot. */
+static int connect_to(const struct cluster_node *node, const char *address) {
+    char reason[REASON_CHARS];
+    int fd = socket_connect_tcp(address, node->address.bus_port, listen_source_address(), 0, reason,
+                                sizeof(reason));
+    if (fd < 0)
+        log_debug("Unable to connect to Cluster Node [%s]:%u -> %s", node->address.host,
+                  node->address.bus_port, reason);
+    return fd;
+}
+
+/* The name of the node has been looked up. */
+static bool end_looking_up(struct cluster_link *link) {
+    char address[SOCKET_ADDRESS_CHARS], reason[REASON_CHARS];
+    struct lookup *lookup = link->lookup;
+    loop_unwatch(bus.loop, &link->watcher);
+    link->lookup = NULL;
+    link->watcher.fd = -1;
+    if (!lookup_take(lookup, address, reason, sizeof(reason))) {
+        log_verbose("The name of node %s, %s, is not found: %s", link->node->id.text,
+                    link->node->address.host, reason);
+        return false;
+    }
+    link->watcher.fd = connect_to(link->node, address);
+    if (link->watcher.fd < 0) return false;
+    (void)socket_set_nodelay(link->watcher.fd, true);
+    link->phase = CONNECTS;
+    return true;
+}
+
 /* The socket has connected, or failed to. */
 static bool end_connecting(struct cluster_link *link) {
     char reason[REASON_CHARS];
@@ -447,6 +483,7 @@ static bool serve_up(struct cluster_link *link, unsigned ready) {
 
 static bool serve_link(struct cluster_link *link, unsigned ready) {
     switch (link->phase) {
+    case LOOKS_UP: return end_looking_up(link);
     case CONNECTS: return end_connecting(link);
     case SHAKES_HANDS: return shake_hands(link);
     case UP: return serve_up(link, ready);
@@ -472,18 +509,21 @@ static void link_ready(struct loop_watcher *watcher, unsigned ready) {
 
 void cluster_link_open(struct cluster_node *node) {
     char reason[REASON_CHARS];
+    struct lookup *lookup = NULL;
+    int fd;
     ASSERT(!node->link && *node->address.host);
-    int fd = socket_connect_tcp(node->address.host, node->address.bus_port, listen_source_address(),
-                                0, reason, sizeof(reason));
-    if (fd < 0) {
-        log_debug("Unable to connect to Cluster Node [%s]:%u -> %s", node->address.host,
-                  node->address.bus_port, reason);
-        return;
+    if (socket_is_address(node->address.host)) {
+        fd = connect_to(node, node->address.host);
+    } else {
+        lookup = lookup_begin(node->address.host, reason, sizeof(reason));
+        fd = lookup ? lookup_fd(lookup) : -1;
     }
+    if (fd < 0) return;
     struct cluster_link *link = link_make(fd, NULL, true);
+    link->lookup = lookup;
     link->node = node;
     node->link = link;
-    link->phase = CONNECTS;
+    link->phase = lookup ? LOOKS_UP : CONNECTS;
     watch_wanted(link);
 }
 
@@ -597,8 +637,10 @@ void cluster_bus_close(void) {
 
 /* A forked child that outlives this process must not keep its links open. */
 static void close_in_child(const struct child_job *job) {
-    LIST_FOR_EACH (at, following, &links)
-        system_close(LIST_ENTRY(at, struct cluster_link, in_links)->watcher.fd);
+    LIST_FOR_EACH (at, following, &links) {
+        const struct cluster_link *link = LIST_ENTRY(at, struct cluster_link, in_links);
+        if (!link->lookup) system_close(link->watcher.fd);
+    }
 }
 
 const struct child_observer cluster_bus_child_observer = {.in_child = close_in_child};

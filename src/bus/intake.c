@@ -67,8 +67,8 @@ static struct cluster_address sender_address(const struct intake *in) {
     return address;
 }
 
-/* Where a stranger says that it is. A name is not used, because looking it up would keep this node
- * waiting for as long as the stranger's name server wants. */
+/* Where a stranger says that it is. A name is not used, because looking it up would keep the resolver
+ * busy for as long as the stranger's name server wants. */
 static struct cluster_address stranger_address(const struct intake *in) {
     struct cluster_address address = sender_address(in);
     if (!socket_is_address(address.host))

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "bus/bus_scene.h"
+#include "io/names.h"
 #include "topology/nodes_file.h"
 
 static struct {
@@ -265,6 +266,43 @@ static void test_own_link(void **state) {
     buffer_free(&bytes);
 }
 
+static struct cluster_node *add_named(char digit, const char *host) {
+    struct cluster_node *node = scene_add_peer(digit, CLUSTER_NODE_PRIMARY);
+    snprintf(node->address.host, sizeof(node->address.host), "%s", host);
+    return node;
+}
+
+/* The resolver may wait for seconds, and this node for none. */
+static void test_names(void **state) {
+    struct buffer bytes;
+    struct cluster_message m;
+    buffer_init(&bytes, MEMORY_OTHER);
+    names_open();
+    struct cluster_node *a = add_named('a', "a.slow"), *b = add_named('b', "b.unknown"),
+                        *c = add_named('c', "c.slow"), *d = add_named('d', "d.slow");
+    cluster_link_open(a);
+    names_wait_at_gate(1);
+    send_text(a->link, 1, 0);
+    scene_turns(5);
+    assert_false(cluster_link_is_up(a->link));
+    names_release(1);
+    int fd = scene_accept(a);
+    scene_read(fd, &bytes, &m);
+    assert_int_equal(m.text.length, 1);
+    cluster_link_open(b);
+    SCENE_UNTIL(!b->link);
+    cluster_link_open(c);
+    cluster_link_open(d);
+    cluster_drop(scene, c);
+    cluster_link_close(d->link);
+    assert_null(d->link);
+    names_release(2);
+    names_wait_at_gate(0);
+    scene_turns(5);
+    close(fd);
+    buffer_free(&bytes);
+}
+
 static void test_refused(void **state) {
     struct cluster_node *a = scene_add(scene, 'a', CLUSTER_NODE_PRIMARY);
     a->address.bus_port = (uint16_t)scene_free_port(false);
@@ -364,6 +402,7 @@ int main(void) {
         TEST(test_a_node_leaves),
         TEST(test_strangers_give_way),
         TEST(test_own_link),
+        TEST(test_names),
         TEST(test_refused),
         TEST(test_send_limit),
         TEST(test_send_limit_of_strangers),

@@ -164,7 +164,7 @@ static void test_meet_begins_one(void **state) {
     cluster_free(c);
 }
 
-/* Looking a name up would take as long as a stranger's name server wants. */
+/* Looking a name up may take as long as a stranger's name server wants. */
 static void test_stranger_has_no_name(void **state) {
     static const struct {
         const char *announced, *used;

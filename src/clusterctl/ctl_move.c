@@ -218,11 +218,13 @@ static bool open_slot(struct ctl_node *from, struct ctl_node *to, unsigned slot)
     return true;
 }
 
-/* Tells a primary that is neither end of the move. One that has not heard of the new owner yet
- * learns of both by the bus. */
-static bool tell_bystander(struct ctl_node *node, const struct ctl_node *to, unsigned slot) {
+/* Tells a primary that is not the target. One that has not heard of the new owner yet learns of
+ * both by the bus. One that has heard of it already, and has lost its last slot by that, has become
+ * a replica and need not be told. */
+static bool tell_other(struct ctl_node *node, const struct ctl_node *to, unsigned slot) {
     if (ctl_node_ask_line(node, "CLUSTER SETSLOT %u NODE %s", slot, to->self.id)) return true;
-    if (has_code(node, "Unknown node")) return true;
+    if (has_code(node, "Unknown node") || has_code(node, "Please use SETSLOT only with masters."))
+        return true;
     ctl_node_say_error(node);
     return false;
 }
@@ -231,11 +233,11 @@ static bool tell_bystander(struct ctl_node *node, const struct ctl_node *to, uns
 static bool hand_over(struct ctl_run *r, struct ctl_node *from, struct ctl_node *to,
                       unsigned slot) {
     bool good = ctl_node_order(to, "CLUSTER SETSLOT %u NODE %s", slot, to->self.id) &&
-                ctl_node_order(from, "CLUSTER SETSLOT %u NODE %s", slot, to->self.id);
+                tell_other(from, to, slot);
     for (size_t i = 0; i < r->cluster.count && good; i++) {
         struct ctl_node *node = r->cluster.nodes[i];
         if (node == from || node == to || !ctl_node_is_primary(node)) continue;
-        good = tell_bystander(node, to, slot);
+        good = tell_other(node, to, slot);
     }
     return good;
 }

@@ -52,14 +52,17 @@ void cluster_state_judge(struct cluster *c, struct cluster_state_memory *memory,
                          const struct cluster_state_rules *rules, int64_t now_msec) {
     if (!memory->judged) memory->first_msec = now_msec;
     memory->judged = true;
+    bool is_primary = cluster_node_is_primary(c->self);
+    /* As in 6.2 a minority does not count either: a node that gets its slots soon after it has
+     * started, before it knows others, need not wait for having been alone. */
+    if (!c->ok && is_primary && now_msec - memory->first_msec < START_MSEC) return;
     bool majority = is_majority(c);
     if (!majority) memory->minority_msec = now_msec;
     memory->was_minority |= !majority;
     bool ok = majority && (!rules->full_coverage || is_covered(c));
     if (ok == c->ok) return;
-    if (ok && cluster_node_is_primary(c->self) &&
-        (now_msec - memory->first_msec < START_MSEC ||
-         (memory->was_minority && now_msec - memory->minority_msec < rejoin_msec(rules))))
+    if (ok && is_primary && memory->was_minority &&
+        now_msec - memory->minority_msec < rejoin_msec(rules))
         return;
     c->ok = ok;
     log_warning("Cluster state changed: %s", ok ? "ok" : "fail");

@@ -103,6 +103,15 @@ static void test_start(void **state) {
     assert_false(c->ok);
     assert_non_null(strstr(logged, "# Cluster state changed: fail"));
     cluster_free(c);
+    /* Who was alone without slots then, and gets some, has not been in a minority. */
+    c = scene_cluster('1');
+    memory = (struct cluster_state_memory){0};
+    cluster_state_judge(c, &memory, &usual, 0);
+    cluster_state_judge(c, &memory, &usual, 1900);
+    scene_give(c, c->self, 0, KEY_SLOTS - 1);
+    cluster_state_judge(c, &memory, &usual, 2000);
+    assert_true(c->ok);
+    cluster_free(c);
     /* A replica does not wait. */
     c = three();
     memory = (struct cluster_state_memory){0};

@@ -67,8 +67,8 @@ static struct cluster_address sender_address(const struct intake *in) {
     return address;
 }
 
-/* Where a stranger says that it is. A name is not used, because looking it up would keep the resolver
- * busy for as long as the stranger's name server wants. */
+/* Where a stranger says that it is. A name is not used, because looking it up would keep the
+ * resolver busy for as long as the stranger's name server wants. */
 static struct cluster_address stranger_address(const struct intake *in) {
     struct cluster_address address = sender_address(in);
     if (!socket_is_address(address.host))
@@ -322,7 +322,9 @@ static void take_fail(struct intake *in, const struct cluster_node *sender) {
 static void take_update(struct intake *in) {
     struct cluster_node *about = cluster_find(in->c, slice_of(in->m->about.text));
     uint64_t epoch = in->m->about_epoch;
-    if (!about || about == in->c->self || about->config_epoch >= epoch) return;
+    if (!about || cluster_node_has(about, CLUSTER_NODE_MYSELF | CLUSTER_NODE_HANDSHAKE) ||
+        about->config_epoch >= epoch || epoch > CLUSTER_EPOCH_MAX)
+        return;
     cluster_set_primary(in->c, about);
     (void)cluster_epoch_hear(in->c, about, epoch, epoch);
     take_claim(in, about, in->m->about_slots);

@@ -18,9 +18,10 @@ static bool current_raise(struct cluster *c, uint64_t epoch) {
     return true;
 }
 
-/* False where there is no next one: only a file that was written by hand gets there. */
+/* False where there is no next one that others would hear: a file that was written by hand, or what
+ * a node gone mad has said, gets there. */
 static bool take_next(struct cluster *c) {
-    if (c->current_epoch == UINT64_MAX) return false;
+    if (c->current_epoch >= CLUSTER_EPOCH_MAX) return false;
     c->self->config_epoch = ++c->current_epoch;
     cluster_changed(c);
     return true;

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "bus/meet.h"
 #include "topology/cluster_scene.h"
+#include "topology/epochs.h"
 #include "topology/failure.h"
 
 #define NOW 1000000
@@ -566,6 +567,25 @@ static void test_update(void **state) {
     cluster_free(c);
 }
 
+/* An epoch that no cluster gets to makes nobody a primary, and a handshake has no role. */
+static void test_update_is_ignored(void **state) {
+    struct cluster *c = make_scene();
+    struct talk t;
+    struct cluster_node *met = scene_add(c, 'd', CLUSTER_NODE_HANDSHAKE);
+    uint64_t changes = c->changes;
+    begin(&t, c, CLUSTER_UPDATE, 'b');
+    put_slots(t.about_slots, 0, 100);
+    t.m.about = scene_id('c');
+    t.m.about_epoch = CLUSTER_EPOCH_MAX + 1;
+    hear(&t);
+    t.m.about = met->id;
+    t.m.about_epoch = 9;
+    hear(&t);
+    assert_int_equal(c->changes, changes);
+    assert_int_equal(t.out.lost_count, 0);
+    cluster_free(c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_strangers),
@@ -589,6 +609,7 @@ int main(void) {
         cmocka_unit_test(test_gossiped_address),
         cmocka_unit_test(test_fail),
         cmocka_unit_test(test_update),
+        cmocka_unit_test(test_update_is_ignored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

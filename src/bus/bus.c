@@ -47,8 +47,7 @@
 #include "topology/nodes_file.h"
 
 #define READ_BYTES (64 * 1024)
-/* A channel and a message of 512 MB, the longest strings of 6.2, fit into PUBLISH. */
-#define KNOWN_BYTES_MAX (UINT32_C(1024) * 1024 * 1024 + 64 * 1024)
+#define KNOWN_BYTES_MAX (CLUSTER_TEXTS_BYTES_MAX + UINT32_C(64) * 1024)
 /* Incoming links of nodes that are not known. More would only wait in the system's queue; a node's
  * first message makes it known, or shows that it is not. */
 #define STRANGERS_MAX 256

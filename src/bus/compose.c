@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "bus/bus.h"
@@ -257,6 +258,13 @@ void cluster_say_update(struct cluster *c, struct cluster_link *link,
 size_t cluster_say_publish(struct cluster *c, struct slice channel, struct slice text) {
     struct cluster_message m;
     if (c->count < 2) return 0;
+    if (channel.length > CLUSTER_TEXTS_BYTES_MAX ||
+        text.length > CLUSTER_TEXTS_BYTES_MAX - channel.length) {
+        log_warning(
+            "A message is not published on other nodes: channel and text may have %u bytes.",
+            CLUSTER_TEXTS_BYTES_MAX);
+        return 0;
+    }
     header_fill(c, CLUSTER_PUBLISH, &m);
     m.channel = channel;
     m.text = text;

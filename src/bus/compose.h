@@ -45,6 +45,7 @@ void cluster_say_fail(struct cluster *c, const struct cluster_node *about);
 /* UPDATE over the link: who owns the slots of `about`, a primary. */
 void cluster_say_update(struct cluster *c, struct cluster_link *link,
                         const struct cluster_node *about);
-/* PUBLISH to all nodes. Returns to how many it is sent. */
+/* PUBLISH to all nodes. Returns to how many it is sent: none, with a line in the log, where channel
+ * and text have more than CLUSTER_TEXTS_BYTES_MAX. */
 size_t cluster_say_publish(struct cluster *c, struct slice channel, struct slice text);
 #endif

@@ -22,7 +22,6 @@
 #define PUBLISH_BYTES 8
 #define MODULE_BYTES (8 + 4 + 1)
 #define PLAIN_BYTES_MAX (CLUSTER_HEADER_BYTES + CLUSTER_ENTRY_BYTES * CLUSTER_NODES_MAX)
-#define TEXT_BYTES_MAX INT32_MAX
 
 /* Offsets in the header and in an entry. */
 enum {
@@ -284,7 +283,8 @@ static uint64_t body_length(const struct cluster_message *m) {
 void cluster_message_print(const struct cluster_message *m, struct buffer *out) {
     unsigned char header[CLUSTER_HEADER_BYTES];
     ASSERT(m->type < CLUSTER_MESSAGE_TYPES && cluster_id_is_valid(slice_of(m->sender.text)));
-    ASSERT(m->channel.length < TEXT_BYTES_MAX && m->text.length < TEXT_BYTES_MAX);
+    ASSERT(m->channel.length <= CLUSTER_TEXTS_BYTES_MAX &&
+           m->text.length <= CLUSTER_TEXTS_BYTES_MAX - m->channel.length);
     print_header(header, m, CLUSTER_HEADER_BYTES + body_length(m));
     buffer_append(out, header, sizeof(header));
     if (m->type == CLUSTER_UPDATE) append_number(out, 8, m->about_epoch);

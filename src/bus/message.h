@@ -43,6 +43,10 @@
  * 1,000 nodes does not send unless half of them fail. */
 #define CLUSTER_STRANGER_BYTES_MAX (64 * 1024)
 
+/* The texts of a frame have at most so many bytes: a channel and a message of 512 MB, the longest
+ * strings of 6.2. */
+#define CLUSTER_TEXTS_BYTES_MAX (UINT32_C(1024) * 1024 * 1024)
+
 enum cluster_message_type {
     CLUSTER_PING,
     CLUSTER_PONG,
@@ -117,7 +121,7 @@ void cluster_message_entry(const struct cluster_message *m, unsigned at,
                            struct cluster_entry *entry);
 
 /* Appends the message as 6.2 sends it, of the PING family without entries. `entry_count` and
- * `entries` are ignored. The texts of PUBLISH and MODULE must be below 2 GiB. */
+ * `entries` are ignored. The texts must have CLUSTER_TEXTS_BYTES_MAX at most. */
 void cluster_message_print(const struct cluster_message *m, struct buffer *out);
 /* Appends an entry to the message of the PING family that begins at `start` of the buffer and ends
  * with it. */

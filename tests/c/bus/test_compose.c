@@ -167,13 +167,23 @@ static void test_who_gets_what(void **state) {
     assert_int_equal(m.type, CLUSTER_PUBLISH);
 }
 
+/* Other nodes would close the links over which it came. */
+static void test_long_message_stays_here(void **state) {
+    const struct slice text = {"x", CLUSTER_TEXTS_BYTES_MAX}, longer = {"x", SIZE_MAX / 2};
+    uint64_t sent = cluster_bus_counts()->sent[CLUSTER_PUBLISH];
+    assert_int_equal(cluster_say_publish(scene, SLICE("c"), text), 0);
+    assert_int_equal(cluster_say_publish(scene, longer, SLICE("")), 0);
+    assert_int_equal(cluster_say_publish(scene, longer, longer), 0);
+    assert_int_equal(cluster_bus_counts()->sent[CLUSTER_PUBLISH], sent);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_scene, end_scene)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_header),        TEST(test_header_of_a_replica),
         TEST(test_gossip),        TEST(test_small_cluster_tells_no_more_than_there_is),
-        TEST(test_who_gets_what),
+        TEST(test_who_gets_what), TEST(test_long_message_stays_here),
     };
     return cmocka_run_group_tests(tests, scene_register, NULL);
 }

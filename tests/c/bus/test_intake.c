@@ -165,28 +165,30 @@ static void test_meet_begins_one(void **state) {
     cluster_free(c);
 }
 
+/* What a stranger announces, and where the handshake goes then. */
+static const struct announced_host {
+    const char *announced, *used;
+} announced_hosts[] = {
+    {"", "10.0.0.9"},
+    {"10.0.0.7", "10.0.0.7"},
+    {"fe80::7", "fe80::7"},
+    {"slow.example", "10.0.0.9"},
+};
+
 /* Looking a name up may take as long as a stranger's name server wants. */
 static void test_stranger_has_no_name(void **state) {
-    static const struct {
-        const char *announced, *used;
-    } rows[] = {
-        {"", "10.0.0.9"},
-        {"10.0.0.7", "10.0.0.7"},
-        {"fe80::7", "fe80::7"},
-        {"slow.example", "10.0.0.9"},
-    };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < sizeof(announced_hosts) / sizeof(announced_hosts[0]); i++) {
         struct cluster *c = make_scene();
         struct talk t;
         begin(&t, c, CLUSTER_MEET, 'e');
         t.m.address.port = 7100;
         t.m.address.bus_port = 17100;
-        snprintf(t.m.address.host, sizeof(t.m.address.host), "%s", rows[i].announced);
+        snprintf(t.m.address.host, sizeof(t.m.address.host), "%s", announced_hosts[i].announced);
         t.link.peer = "10.0.0.9";
         hear(&t);
         const struct cluster_node *node = find_handshake(c);
         assert_non_null(node);
-        assert_string_equal(node->address.host, rows[i].used);
+        assert_string_equal(node->address.host, announced_hosts[i].used);
         cluster_free(c);
     }
     /* A known node may have a name. */

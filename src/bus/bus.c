@@ -198,7 +198,10 @@ static void leave_node(struct cluster_link *link) {
     bus.strangers -= is_stranger(link);
     link->node = NULL;
     if (!node) return;
-    if (node->link == link) node->link = NULL;
+    if (node->link == link) {
+        node->link = NULL;
+        node->pings_open = node->confirms_after = 0; /* no answer will come */
+    }
     if (node->incoming == link) node->incoming = NULL;
 }
 

@@ -188,13 +188,21 @@ void cluster_say_ping(struct cluster *c, struct cluster_link *link,
     struct cluster_parcel *parcel = cluster_parcel_new(type, &bytes, epochs_version(c));
     cluster_link_send(link, parcel);
     cluster_parcel_drop(parcel);
-    if (type != CLUSTER_PONG && node && cluster_link_is_own(link) && !node->ping_sent_msec)
-        node->ping_sent_msec = clock_wall_msec();
+    if (type == CLUSTER_PONG || !node || !cluster_link_is_own(link)) return;
+    node->pings_open++;
+    if (!node->ping_sent_msec) node->ping_sent_msec = clock_wall_msec();
 }
 
 void cluster_say_pong_to_all(struct cluster *c) {
     for (size_t i = 0; i < c->count; i++)
         if (is_reached(c->nodes[i])) cluster_say_ping(c, c->nodes[i]->link, CLUSTER_PONG);
+}
+
+void cluster_say_taken(struct cluster *c, struct cluster_node *from) {
+    cluster_say_pong_to_all(c);
+    if (!is_reached(from)) return;
+    cluster_say_ping(c, from->link, CLUSTER_PING);
+    from->confirms_after = from->pings_open;
 }
 
 void cluster_say_pong_to_shard(struct cluster *c) {

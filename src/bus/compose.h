@@ -32,6 +32,10 @@ void cluster_compose_set_facts(void (*facts)(struct cluster_own_facts *facts));
 void cluster_say_ping(struct cluster *c, struct cluster_link *link, enum cluster_message_type type);
 /* PONG to all nodes: what this node claims has changed. */
 void cluster_say_pong_to_all(struct cluster *c);
+/* PONG to all nodes after this node has taken slots from another one, and a PING to that one, whose
+ * answer may confirm them (topology/ownership.h). Without a link to it the first PING of the next
+ * link is the one. */
+void cluster_say_taken(struct cluster *c, struct cluster_node *from);
 /* PONG to the other replicas of this node's primary, and to the primary. */
 void cluster_say_pong_to_shard(struct cluster *c);
 /* AUTH_REQUEST to all nodes. `force`: vote although the primary works. */

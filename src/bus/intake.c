@@ -151,10 +151,16 @@ static void follow_grandparent(struct intake *in) {
     in->out->actions |= CLUSTER_ACT_FOLLOW | CLUSTER_ACT_ROLE_CHANGED;
 }
 
+static void promote_node(struct intake *in, struct cluster_node *node) {
+    if (cluster_node_is_primary(node)) return;
+    cluster_claim_promoted(in->c, node);
+    cluster_set_primary(in->c, node);
+}
+
 static void take_role(struct intake *in, struct cluster_node *sender) {
     const struct cluster_id *id = &in->m->primary;
     if (!*id->text) {
-        cluster_set_primary(in->c, sender);
+        promote_node(in, sender);
         return;
     }
     struct cluster_node *primary = cluster_find(in->c, slice_of(id->text));
@@ -190,6 +196,7 @@ static void take_claim(struct intake *in, struct cluster_node *claimer,
     struct cluster_claim claim;
     if (claimer == in->c->self || !cluster_node_is_primary(claimer)) return;
     cluster_claim(in->c, claimer, slots, in->rules->may_follow, &claim);
+    if (claim.contests && cluster_epoch_surpass(in->c, claimer)) in->out->contender = claimer;
     if (claim.is_followed) {
         follow_claimer(in, claimer);
     } else if (claim.lost_count) {
@@ -258,7 +265,23 @@ static void take_gossip(struct intake *in, struct cluster_node *sender) {
 static void take_answer(struct intake *in, struct cluster_node *node) {
     node->pong_received_msec = in->rules->now_msec;
     node->ping_sent_msec = 0;
+    if (node->pings_open) node->pings_open--;
+    if (node->confirms_after) node->confirms_after--;
     (void)cluster_failure_end(in->c, node, in->rules->now_msec, in->rules->node_timeout_msec);
+}
+
+/* The sender has answered a PING: what it does not claim is confirmed as taken from it. A replica
+ * of this node claims nothing, and does not say any more which epoch it had: not more than the
+ * current one. */
+static void take_confirmation(struct intake *in, struct cluster_node *sender) {
+    static const unsigned char nothing[CLUSTER_BITMAP_BYTES];
+    struct cluster *c = in->c;
+    bool is_ours = cluster_node_shard(sender) == c->self;
+    if (sender->confirms_after ||
+        !cluster_claim_confirm(c, sender, is_ours ? nothing : in->m->slots))
+        return;
+    bool bumped = is_ours ? cluster_epoch_bump(c) : cluster_epoch_surpass(c, sender);
+    if (bumped) in->out->contender = sender;
 }
 
 static void take_flags(struct intake *in, struct cluster_node *sender) {
@@ -276,7 +299,8 @@ static void take_heartbeat(struct intake *in, struct cluster_node *sender) {
         struct cluster_address address = sender_address(in);
         set_address(in, sender, &address);
     }
-    if (m->type == CLUSTER_PONG && in->link->own) take_answer(in, sender);
+    bool answers = m->type == CLUSTER_PONG && in->link->own;
+    if (answers) take_answer(in, sender);
     take_role(in, sender);
     /* Once more, because an epoch belongs to a primary, which the sender may just have become. */
     (void)cluster_epoch_hear(in->c, sender, m->current_epoch, m->config_epoch);
@@ -284,6 +308,7 @@ static void take_heartbeat(struct intake *in, struct cluster_node *sender) {
         take_claim(in, sender, m->slots);
         in->out->refuter = cluster_claim_refuter(in->c, sender, m->config_epoch, m->slots);
     }
+    if (answers) take_confirmation(in, sender);
     if (m->config_epoch == in->c->self->config_epoch && cluster_epoch_part(in->c, sender))
         in->out->actions |= CLUSTER_ACT_PONG_TO_SHARD;
     take_gossip(in, sender);
@@ -325,7 +350,7 @@ static void take_update(struct intake *in) {
     if (!about || cluster_node_has(about, CLUSTER_NODE_MYSELF | CLUSTER_NODE_HANDSHAKE) ||
         about->config_epoch >= epoch || epoch > CLUSTER_EPOCH_MAX)
         return;
-    cluster_set_primary(in->c, about);
+    promote_node(in, about);
     (void)cluster_epoch_hear(in->c, about, epoch, epoch);
     take_claim(in, about, in->m->about_slots);
 }

@@ -43,6 +43,8 @@ struct cluster_consequences {
                                      `dropped` may say anything */
     struct cluster_node *dropped; /* a handshake that is over: the link's node */
     struct cluster_node *refuter; /* the sender is to be told what this node owns: UPDATE */
+    /* Claims slots that were taken from it: all are to be told of a new epoch, it above all. */
+    struct cluster_node *contender;
     struct cluster_node *failed[CLUSTER_ACTED_MAX]; /* have failed now: FAIL */
     struct cluster_node *moved[CLUSTER_ACTED_MAX];  /* own links to them lead to a past address */
     unsigned failed_count, moved_count;

@@ -79,6 +79,7 @@ static void send_answers(struct cluster_link *link, const struct cluster_consequ
     if (out->actions & CLUSTER_ACT_PONG) cluster_say_ping(view, link, CLUSTER_PONG);
     if (out->refuter && out->sender->link)
         cluster_say_update(view, out->sender->link, out->refuter);
+    if (out->contender) cluster_say_taken(view, out->contender);
     for (unsigned i = 0; i < out->failed_count; i++) cluster_say_fail(view, out->failed[i]);
     if (out->actions & CLUSTER_ACT_PONG_TO_SHARD) cluster_say_pong_to_shard(view);
 }

@@ -34,7 +34,7 @@ void cluster_report_nodes(struct call *call) {
     if (!kept->made || kept->changes != c->changes || kept->made_msec != now_msec) {
         if (!kept->made) buffer_init(&kept->text, MEMORY_OTHER);
         buffer_clear(&kept->text);
-        cluster_nodes_print(c, plain, 0, &kept->text);
+        cluster_nodes_print(c, plain, &kept->text);
         kept->changes = c->changes;
         kept->made_msec = now_msec;
         kept->made = true;

@@ -31,7 +31,7 @@ static bool is_migrating(const struct cluster *c, unsigned slot) {
 }
 
 static bool is_importing(const struct cluster *c, unsigned slot) {
-    return c->importing_from[slot] && !is_migrating(c, slot);
+    return c->importing_from[slot] && c->owners[slot] != c->self;
 }
 
 /* Whether this node may answer reads of the slot from its copy. */

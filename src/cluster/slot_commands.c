@@ -174,7 +174,7 @@ static void set_importing(struct call *call, unsigned slot) {
 static void set_stable(struct call *call, unsigned slot) {
     struct cluster *c = cluster_here();
     cluster_slot_set_migrating(c, slot, NULL);
-    cluster_slot_set_importing(c, slot, NULL);
+    if (!cluster_slot_is_unconfirmed(c, slot)) cluster_slot_set_importing(c, slot, NULL);
     cluster_reply_changed(call);
 }
 
@@ -188,6 +188,18 @@ static void follow_last_slot(struct cluster *c, struct cluster_node *owner) {
     cluster_slots_close(c);
     cluster_set_replica(c, c->self, owner);
     cluster_follow();
+}
+
+/* The claim on an imported slot is stronger than its former owner's by a new epoch, as far as this
+ * node knows: the slot is unconfirmed until the former owner has answered. All nodes are told at
+ * once, this node's replicas among them, which must know it if this node dies. */
+static void take_imported(struct call *call, unsigned slot) {
+    struct cluster *c = cluster_here();
+    struct cluster_node *from = c->importing_from[slot];
+    if (from == c->self) cluster_slot_set_importing(c, slot, NULL);
+    (void)cluster_epoch_bump(c);
+    cluster_say_taken(c, from);
+    cluster_reply_when_saved(call, "OK");
 }
 
 static void set_owner(struct call *call, unsigned slot) {
@@ -205,16 +217,11 @@ static void set_owner(struct call *call, unsigned slot) {
         return;
     }
     if (!keys) cluster_slot_set_migrating(c, slot, NULL);
-    bool imported = is_own && c->importing_from[slot];
-    if (imported) cluster_slot_set_importing(c, slot, NULL);
+    bool imported = is_own && !was_own && c->importing_from[slot];
     cluster_slot_assign(c, slot, owner);
     if (was_own && !is_own) follow_last_slot(c, owner);
-    /* The claim on an imported slot is stronger than its former owner's by a new epoch. All nodes
-     * are told at once, this node's replicas among them, which must know it if this node dies. */
-    bool bumped = imported && cluster_epoch_bump(c);
-    if (imported) cluster_say_pong_to_all(c);
-    if (bumped)
-        cluster_reply_when_saved(call, "OK");
+    if (imported)
+        take_imported(call, slot);
     else
         cluster_reply_changed(call);
 }

@@ -46,6 +46,13 @@ bool cluster_epoch_bump(struct cluster *c) {
     return true;
 }
 
+bool cluster_epoch_surpass(struct cluster *c, const struct cluster_node *other) {
+    if (c->self->config_epoch > cluster_node_epoch(other) || !take_next(c)) return false;
+    log_notice("Node %s claims slots that this node has taken from it: the epoch becomes %llu",
+               other->id.text, (unsigned long long)c->current_epoch);
+    return true;
+}
+
 uint64_t cluster_epoch_next(struct cluster *c) {
     if (c->current_epoch >= CLUSTER_EPOCH_MAX) return 0;
     cluster_changed(c);

@@ -30,6 +30,10 @@ bool cluster_epoch_hear(struct cluster *c, struct cluster_node *node, uint64_t c
  * own is the greatest already and not 0. Returns whether it has. The new epoch must not be told to
  * anybody before it is on disk (topology/nodes_file.h). */
 bool cluster_epoch_bump(struct cluster *c);
+/* Gives this node the next epoch, unless its own is greater than that of `other`, which claims
+ * slots that this node has taken from it. Returns whether it has. As with cluster_epoch_bump, the
+ * new epoch must be on disk first. */
+bool cluster_epoch_surpass(struct cluster *c, const struct cluster_node *other);
 /* Takes the next epoch for an election, which does not make it this node's own. Returns it; 0 where
  * there is none that others would hear. It must be on disk before it is told to anybody. */
 uint64_t cluster_epoch_next(struct cluster *c);

@@ -52,12 +52,15 @@ static void print_flags(unsigned flags, struct buffer *out) {
     }
 }
 
-static void print_marks(const struct cluster *c, struct buffer *out) {
+/* `kept`: also those of unconfirmed slots, which nodes.conf keeps; for clients nothing moves there.
+ */
+static void print_marks(const struct cluster *c, bool kept, struct buffer *out) {
     unsigned left = c->open_marks;
     for (unsigned slot = 0; slot < KEY_SLOTS && left; slot++) {
         const struct cluster_node *to = c->migrating_to[slot], *from = c->importing_from[slot];
         if (to) buffer_printf(out, " [%u->-%s]", slot, to->id.text);
-        if (from) buffer_printf(out, " [%u-<-%s]", slot, from->id.text);
+        if (from && (kept || c->owners[slot] != c->self))
+            buffer_printf(out, " [%u-<-%s]", slot, from->id.text);
         left -= (to != NULL) + (unsigned)(from != NULL);
     }
 }
@@ -93,7 +96,7 @@ void cluster_node_print(const struct cluster *c, const struct cluster_node *node
         print_run(&run, out);
         left -= run.last - run.first + 1;
     }
-    if (node == c->self) print_marks(c, out);
+    if (node == c->self) print_marks(c, false, out);
 }
 
 static int run_compare(const void *a, const void *b) {
@@ -113,8 +116,9 @@ static struct cluster_run *list_runs(const struct cluster *c, size_t *count) {
     return runs;
 }
 
-void cluster_nodes_print(const struct cluster *c, bool plain, unsigned without,
-                         struct buffer *out) {
+/* The lines of all nodes but those in a state of `without`. */
+static void print_nodes(const struct cluster *c, bool plain, unsigned without, bool kept,
+                        struct buffer *out) {
     size_t count, at = 0;
     struct cluster_run *runs = list_runs(c, &count);
     for (size_t i = 0; i < c->count; i++) {
@@ -124,14 +128,18 @@ void cluster_nodes_print(const struct cluster *c, bool plain, unsigned without,
         for (; at < count && runs[at].owner == node; at++)
             if (shown) print_run(&runs[at], out);
         if (!shown) continue;
-        if (node == c->self) print_marks(c, out);
+        if (node == c->self) print_marks(c, kept, out);
         buffer_append_char(out, '\n');
     }
     memory_free(runs, MEMORY_OTHER);
 }
 
+void cluster_nodes_print(const struct cluster *c, bool plain, struct buffer *out) {
+    print_nodes(c, plain, 0, false, out);
+}
+
 void cluster_file_print(const struct cluster *c, struct buffer *out) {
-    cluster_nodes_print(c, false, CLUSTER_NODE_HANDSHAKE, out);
+    print_nodes(c, false, CLUSTER_NODE_HANDSHAKE, true, out);
     buffer_printf(out, "vars currentEpoch %llu lastVoteEpoch %llu\n",
                   (unsigned long long)c->current_epoch, (unsigned long long)c->last_vote_epoch);
 }

@@ -16,15 +16,14 @@
 #include "topology/nodes.h"
 
 /* Appends the node's line without the newline. `plain`: the reader uses no TLS and is shown the
- * plain port, if there is one. */
+ * plain port, if there is one. Marks of unconfirmed slots (topology/slots.h) are not shown. */
 void cluster_node_print(const struct cluster *c, const struct cluster_node *node, bool plain,
                         struct buffer *out);
-/* Appends the lines of all nodes but those in a state of `without` (enum cluster_node_flags), each
- * with its newline. */
-void cluster_nodes_print(const struct cluster *c, bool plain, unsigned without, struct buffer *out);
+/* Appends the lines of all nodes, each with its newline. */
+void cluster_nodes_print(const struct cluster *c, bool plain, struct buffer *out);
 
-/* Appends what nodes.conf keeps: the lines of all nodes that are in no handshake, and the line of
- * variables. */
+/* Appends what nodes.conf keeps: the lines of all nodes that are in no handshake, with all marks,
+ * and the line of variables. */
 void cluster_file_print(const struct cluster *c, struct buffer *out);
 /* Reads the text of a nodes.conf. NULL where it cannot be used: `why` then gets a sentence with the
  * number of the line and what is wrong in it. As in 6.2 unknown variables are skipped, each with a

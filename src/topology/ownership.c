@@ -21,6 +21,14 @@ static void note_lost(struct cluster *c, unsigned slot, struct cluster_claim *cl
     cluster_slot_set_migrating(c, slot, NULL);
 }
 
+/* Whether the claimer is the one from whom this node has taken the slot. */
+static bool is_contested(const struct cluster *c, unsigned slot,
+                         const struct cluster_node *claimer) {
+    return cluster_slot_is_unconfirmed(c, slot) &&
+           cluster_node_shard(c->importing_from[slot]) == claimer &&
+           claimer->config_epoch >= c->self->config_epoch;
+}
+
 void cluster_claim(struct cluster *c, struct cluster_node *claimer,
                    const unsigned char slots[CLUSTER_BITMAP_BYTES], bool may_follow,
                    struct cluster_claim *claim) {
@@ -31,6 +39,7 @@ void cluster_claim(struct cluster *c, struct cluster_node *claimer,
     for (unsigned slot = 0; slot < KEY_SLOTS; slot++) {
         if (!cluster_bitmap_has(slots, slot)) continue;
         claimed++;
+        claim->contests |= is_contested(c, slot, claimer);
         if (!is_won(c, slot, claimer)) continue;
         const struct cluster_node *owner = c->owners[slot];
         if (owner == c->self) note_lost(c, slot, claim);
@@ -40,6 +49,30 @@ void cluster_claim(struct cluster *c, struct cluster_node *claimer,
     }
     claim->is_followed =
         from_shard && shard->slot_count == 0 && (may_follow || claimed == from_shard);
+}
+
+bool cluster_claim_confirm(struct cluster *c, const struct cluster_node *former,
+                           const unsigned char slots[CLUSTER_BITMAP_BYTES]) {
+    bool confirms = false;
+    for (unsigned slot = 0; slot < KEY_SLOTS && c->open_marks; slot++) {
+        if (!cluster_slot_is_unconfirmed(c, slot) || c->importing_from[slot] != former ||
+            cluster_bitmap_has(slots, slot))
+            continue;
+        cluster_slot_set_importing(c, slot, NULL);
+        confirms = true;
+    }
+    return confirms;
+}
+
+void cluster_claim_promoted(struct cluster *c, struct cluster_node *node) {
+    const struct cluster_node *former = node->primary;
+    for (unsigned slot = 0; former && slot < KEY_SLOTS && c->open_marks; slot++) {
+        if (!cluster_slot_is_unconfirmed(c, slot)) continue;
+        if (former == c->self)
+            cluster_slot_set_importing(c, slot, NULL);
+        else if (former == c->importing_from[slot])
+            cluster_slot_set_importing(c, slot, node);
+    }
 }
 
 struct cluster_node *cluster_claim_refuter(const struct cluster *c,

@@ -8,8 +8,7 @@
 #include "base/panic.h"
 
 static void note_settled(struct cluster *c, unsigned slot) {
-    bool is_settled =
-        c->owners[slot] == c->self && !c->migrating_to[slot] && !c->importing_from[slot];
+    bool is_settled = c->owners[slot] == c->self && !c->migrating_to[slot];
     uint64_t bit = UINT64_C(1) << slot % 64, *word = &c->settled[slot / 64];
     *word = is_settled ? *word | bit : *word & ~bit;
 }
@@ -38,6 +37,7 @@ void cluster_slot_assign(struct cluster *c, unsigned slot, struct cluster_node *
     c->owners[slot] = owner;
     note_settled(c, slot);
     cluster_changed(c);
+    if (former == c->self) cluster_slot_set_importing(c, slot, NULL);
 }
 
 void cluster_slots_release(struct cluster *c, const struct cluster_node *owner) {

@@ -21,9 +21,15 @@ void cluster_slot_assign(struct cluster *c, unsigned slot, struct cluster_node *
 void cluster_slots_release(struct cluster *c, const struct cluster_node *owner);
 
 /* Marks the slot as migrating to, or being imported from, the node; NULL takes the mark away. The
- * two marks are independent, as in 6.2. O(1). */
+ * two marks are independent, as in 6.2. An importing mark of this node's own slot says that the
+ * slot is unconfirmed; it goes when another node gets the slot. O(1). */
 void cluster_slot_set_migrating(struct cluster *c, unsigned slot, struct cluster_node *to);
 void cluster_slot_set_importing(struct cluster *c, unsigned slot, struct cluster_node *from);
+/* Whether this node has taken the slot from another one that has not been heard to give it up
+ * (topology/ownership.h): then the importing mark stays, until the slot goes or is confirmed. */
+static inline bool cluster_slot_is_unconfirmed(const struct cluster *c, unsigned slot) {
+    return c->owners[slot] == c->self && c->importing_from[slot];
+}
 /* Takes all marks away. O(slots) where there is any. */
 void cluster_slots_close(struct cluster *c);
 

@@ -14,7 +14,7 @@
  *     `replicas` of a node are the nodes whose `primary` it is.
  *  4. A node's `slot_count` is the number of slots that it owns. `assigned` and `open_marks` are
  *     the numbers of slots with an owner and of marks. `settled` has the bits of the slots that
- *     `self` owns and that have no mark.
+ *     `self` owns and that do not migrate.
  *  5. Every node that an owner, a mark or a report names is one of the cluster's nodes.
  */
 #ifndef EVENKEEL_TOPOLOGY_VIEW_H
@@ -82,13 +82,16 @@ struct cluster_node {
     int64_t ping_sent_msec;     /* of the ping that has no answer yet; 0 = none is pending */
     int64_t pong_received_msec; /* of the last answer */
     int64_t data_received_msec; /* of the last bytes of any kind */
-    int64_t failed_msec;        /* since when it is FAILED */
-    int64_t voted_msec;         /* when this node voted about this primary's successor */
-    uint64_t vote_epoch;        /* the last election in which it voted for this node; 0 = none */
-    bool has_confirmed;         /* it has answered since this primary stood still (standstill.h) */
-    int64_t orphaned_msec;      /* since when this primary is without working replicas */
-    uint64_t offset;            /* of its stream, as it last said */
-    int64_t offset_msec;        /* when it said so */
+    /* PINGs over the own link that have no answer yet, which come in order; and how many answers
+     * are still to come up to the one that confirms slots that were taken from this node. */
+    unsigned pings_open, confirms_after;
+    int64_t failed_msec;   /* since when it is FAILED */
+    int64_t voted_msec;    /* when this node voted about this primary's successor */
+    uint64_t vote_epoch;   /* the last election in which it voted for this node; 0 = none */
+    bool has_confirmed;    /* it has answered since this primary stood still (standstill.h) */
+    int64_t orphaned_msec; /* since when this primary is without working replicas */
+    uint64_t offset;       /* of its stream, as it last said */
+    int64_t offset_msec;   /* when it said so */
     struct cluster_link *link, *incoming; /* the bus's; NULL = none */
     struct cluster_report *reports;       /* at most one by each primary */
     size_t report_count;
@@ -105,7 +108,7 @@ struct cluster {
     /* By slot; NULL = none. Only topology/slots.h changes them. */
     struct cluster_node *owners[KEY_SLOTS];
     struct cluster_node *migrating_to[KEY_SLOTS], *importing_from[KEY_SLOTS];
-    /* A bit for each slot, the lowest first: this node owns it, and nothing of it moves. In a few
+    /* A bit for each slot, the lowest first: this node owns it, and nothing of it leaves. In a few
      * lines of the processor's cache, because each request looks at it. */
     uint64_t settled[KEY_SLOTS / 64];
     unsigned assigned;   /* slots that have an owner */

@@ -82,6 +82,16 @@ proc bus_frame {type sender {body {}} {entries 0} {total {}}} {
     return $frame$body
 }
 
+# PONG of a primary that claims one slot under the epoch.
+proc bus_claim {sender slot epoch} {
+    set slots [string repeat \0 2048]
+    set byte [expr {$slot / 8}]
+    set slots [string replace $slots $byte $byte [binary format c [expr {1 << $slot % 8}]]]
+    set frame [bus_frame 1 $sender]
+    set frame [string replace $frame 16 31 [binary format WW $epoch $epoch]]
+    return [string replace $frame 80 2127 $slots]
+}
+
 proc bus_publish {sender channel text} {
     return [bus_frame 4 $sender [binary format II [string length $channel] \
         [string length $text]]$channel$text]
@@ -242,6 +252,37 @@ start_server [bus_settings copy] {
         }
         at one cluster setslot $slot importing $::bus_ids(two)
         assert_equal OK [at one cluster setslot $slot node $::bus_ids(one)]
+    }
+
+    test {A slot that was imported stays, though its former owner has an unknown, greater epoch} {
+        set slot [at two cluster keyslot "{c}1"]
+        set owner [expr {$slot * 3 / 16384}]
+        assert_equal 1 $owner
+        at three cluster setslot $slot importing $::bus_ids(two)
+        # Two cannot answer. Its claim, which others may have heard, is older than three's.
+        pause_process [srv -2 pid]
+        assert_equal OK [at three cluster setslot $slot node $::bus_ids(three)]
+        at three set "{c}1" x
+        assert_no_match "*-<-*" [at three cluster nodes]
+        set epoch [expr {[info_field three cluster_current_epoch] + 20}]
+        assert_equal 1 [answers_after three [bus_claim $::bus_ids(two) $slot $epoch]]
+        assert_equal x [at three get "{c}1"]
+        assert_equal [expr {$epoch + 1}] [info_field three cluster_my_epoch]
+        exec kill -CONT [srv -2 pid]
+        foreach name $::bus_names {
+            wait_for_condition 1000 10 {
+                [string match "*$::bus_ids(three)*" [lsearch -inline \
+                    [at $name cluster slots] [list $slot $slot *]]]
+            } else {
+                fail "$name does not hear of it"
+            }
+        }
+        assert_equal x [at three get "{c}1"]
+        at two cluster setslot $slot importing $::bus_ids(three)
+        assert_equal OK [at two cluster setslot $slot node $::bus_ids(two)]
+        wait_for_condition 1000 10 {[at three cluster countkeysinslot $slot] == 0} else {
+            fail "the key stays"
+        }
     }
 
     test {A node that is forgotten stays away, and another MEET brings it back} {

@@ -177,6 +177,29 @@ static void test_long_message_stays_here(void **state) {
     assert_int_equal(cluster_bus_counts()->sent[CLUSTER_PUBLISH], sent);
 }
 
+/* All are told, and the former owner is asked: the answer to this PING, of those that are open, is
+ * the one that counts. */
+static void test_taken(void **state) {
+    struct cluster_node *unlinked = scene_add(scene, 'c', CLUSTER_NODE_PRIMARY);
+    cluster_say_ping(scene, a->link, CLUSTER_PING);
+    cluster_say_taken(scene, a);
+    assert_int_equal(a->pings_open, 2);
+    assert_int_equal(a->confirms_after, 2);
+    scene_read(fd_a, &bytes, &m);
+    scene_read(fd_a, &bytes, &m);
+    assert_int_equal(m.type, CLUSTER_PONG);
+    scene_read(fd_a, &bytes, &m);
+    assert_int_equal(m.type, CLUSTER_PING);
+    scene_read(fd_b, &bytes, &m);
+    assert_int_equal(m.type, CLUSTER_PONG);
+    assert_int_equal(b->pings_open, 0);
+    cluster_link_close(a->link);
+    assert_int_equal(a->pings_open, 0);
+    assert_int_equal(a->confirms_after, 0);
+    cluster_say_taken(scene, unlinked);
+    assert_int_equal(unlinked->confirms_after, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_scene, end_scene)
 
 int main(void) {
@@ -184,6 +207,7 @@ int main(void) {
         TEST(test_header),        TEST(test_header_of_a_replica),
         TEST(test_gossip),        TEST(test_small_cluster_tells_no_more_than_there_is),
         TEST(test_who_gets_what), TEST(test_long_message_stays_here),
+        TEST(test_taken),
     };
     return cmocka_run_group_tests(tests, scene_register, NULL);
 }

@@ -437,6 +437,107 @@ static void test_collision(void **state) {
     cluster_free(c);
 }
 
+/* ---- slots that were taken ---- */
+
+/* Slot 0 of this node was taken from b, which has answered all PINGs. */
+static struct cluster *taken_scene(void) {
+    struct cluster *c = make_scene();
+    cluster_slot_set_importing(c, 0, scene_find(c, 'b'));
+    return c;
+}
+
+/* b claims the slot under a greater epoch, because it has not heard of this node's claim: neither
+ * its keys go nor the slot, and the epoch becomes the greatest. */
+static void test_contested(void **state) {
+    for (int by_update = 0; by_update < 2; by_update++) {
+        struct cluster *c = taken_scene();
+        struct talk t;
+        begin(&t, c, by_update ? CLUSTER_UPDATE : CLUSTER_PING, by_update ? 'a' : 'b');
+        if (by_update) {
+            t.m.about = scene_id('b');
+            t.m.about_epoch = 8;
+            put_slots(t.about_slots, 0, 0);
+        } else {
+            t.m.current_epoch = t.m.config_epoch = 8;
+            put_slots(t.slots, 0, 0);
+        }
+        hear(&t);
+        assert_int_equal(t.out.lost_count, 0);
+        assert_ptr_equal(c->owners[0], c->self);
+        assert_int_equal(c->self->config_epoch, 9);
+        assert_ptr_equal(t.out.contender, scene_find(c, 'b'));
+        assert_true(cluster_slot_is_unconfirmed(c, 0));
+        hear(&t); /* again: it has been told */
+        assert_int_equal(c->self->config_epoch, 9);
+        assert_null(t.out.contender);
+        cluster_free(c);
+    }
+}
+
+/* Of the answers over the own link the one to the PING that left after the slot was taken. */
+static void test_confirmed(void **state) {
+    struct cluster *c = taken_scene();
+    struct cluster_node *b = scene_find(c, 'b');
+    struct talk t;
+    b->pings_open = 3;
+    b->confirms_after = 2;
+    begin(&t, c, CLUSTER_PONG, 'b'); /* told without being asked */
+    hear(&t);
+    t.link.own = true;
+    t.link.node = b;
+    hear(&t);
+    assert_true(cluster_slot_is_unconfirmed(c, 0));
+    assert_int_equal(b->pings_open, 2);
+    hear(&t);
+    assert_false(cluster_slot_is_unconfirmed(c, 0));
+    /* b had 4 and this node 3: what b has claimed may still be on its way to others. */
+    assert_int_equal(c->self->config_epoch, 6);
+    assert_ptr_equal(t.out.contender, b);
+    hear(&t);
+    hear(&t);
+    assert_int_equal(b->pings_open, 0);
+    assert_int_equal(c->self->config_epoch, 6);
+    assert_null(t.out.contender);
+    cluster_free(c);
+}
+
+/* The former owner has given its last slot away and is this node's replica: what it shows is what
+ * this node claims. */
+static void test_confirmed_by_own_replica(void **state) {
+    struct cluster *c = taken_scene();
+    struct cluster_node *b = scene_find(c, 'b');
+    struct talk t;
+    cluster_slots_release(c, b);
+    cluster_set_replica(c, b, c->self);
+    begin(&t, c, CLUSTER_PONG, 'b');
+    t.link.own = true;
+    t.link.node = b;
+    hear(&t);
+    assert_false(cluster_slot_is_unconfirmed(c, 0));
+    assert_int_equal(c->self->config_epoch, 6);
+    cluster_free(c);
+}
+
+/* The replica c of a, from which slot 0 was taken, is promoted and claims it. */
+static void test_contested_by_successor(void **state) {
+    struct cluster *c = make_scene();
+    struct cluster_node *successor = scene_find(c, 'c');
+    struct talk t;
+    cluster_slot_set_importing(c, 0, scene_find(c, 'a'));
+    begin(&t, c, CLUSTER_PING, 'c');
+    t.m.primary.text[0] = '\0';
+    t.m.flags = CLUSTER_NODE_PRIMARY;
+    t.m.current_epoch = t.m.config_epoch = 6;
+    put_slots(t.slots, 0, 0);
+    hear(&t);
+    assert_ptr_equal(c->owners[0], c->self);
+    assert_ptr_equal(c->importing_from[0], successor);
+    assert_ptr_equal(t.out.contender, successor);
+    assert_int_equal(c->self->config_epoch, 7);
+    assert_int_equal(successor->slot_count, 10);
+    cluster_free(c);
+}
+
 /* ---- gossip ---- */
 
 static void test_gossip_adds(void **state) {
@@ -605,6 +706,10 @@ int main(void) {
         cmocka_unit_test(test_role_without_sense),
         cmocka_unit_test(test_chain_of_replicas),
         cmocka_unit_test(test_collision),
+        cmocka_unit_test(test_contested),
+        cmocka_unit_test(test_confirmed),
+        cmocka_unit_test(test_confirmed_by_own_replica),
+        cmocka_unit_test(test_contested_by_successor),
         cmocka_unit_test(test_gossip_adds),
         cmocka_unit_test(test_reports),
         cmocka_unit_test(test_gossip_of_answers),

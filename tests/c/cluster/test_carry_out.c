@@ -60,6 +60,9 @@ void cluster_say_update(struct cluster *of, struct cluster_link *link,
 void cluster_say_fail(struct cluster *of, const struct cluster_node *about) {
     note("fail-", about->id.text);
 }
+void cluster_say_taken(struct cluster *of, struct cluster_node *from) {
+    note("taken-", from->id.text);
+}
 void cluster_say_pong_to_shard(struct cluster *of) { note("pong-shard", ""); }
 void cluster_follow(void) { note("follow", ""); }
 void cluster_succession_header(struct cluster_node *sender, const struct cluster_message *m,
@@ -167,6 +170,14 @@ static void test_older_claim_is_refuted(void **state) {
     hear(&incoming, CLUSTER_PING, 'a', 1, slots, "pong update-5 header-a");
 }
 
+static void test_contested_slot_is_claimed_anew(void **state) {
+    unsigned char slots[CLUSTER_BITMAP_BYTES] = {1U << 7};
+    cluster_slot_set_importing(c, 7, scene_find(c, 'a'));
+    hear(&incoming, CLUSTER_PING, 'a', 9, slots, "pong update-5 taken-a header-a");
+    step("");
+    assert_ptr_equal(c->owners[7], c->self);
+}
+
 static void test_links_close_last(void **state) {
     struct cluster_address address = {.host = "127.0.0.1", .port = 1, .bus_port = 2};
     hear(&own, CLUSTER_PONG, 'b', 0, NULL, "header-b close-"); /* another node answers */
@@ -187,6 +198,7 @@ int main(void) {
         TEST(test_lost_slots_go_at_the_end_of_the_turn),
         TEST(test_last_slot_makes_a_replica),
         TEST(test_older_claim_is_refuted),
+        TEST(test_contested_slot_is_claimed_anew),
         TEST(test_links_close_last),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,8 +51,8 @@ static void test_each_verdict(void **state) {
     whole_say(&p, "xread block 0 streams a $", DOWN);
     here->ok = true;
     whole_say(&p, "blpop a 0", "");
-    by_hand_mark(here->importing_from, SLOT_A, &other);
     by_hand_own(SLOT_A, &other);
+    by_hand_mark(here->importing_from, SLOT_A, &other);
     turns_until_got(&p, "");
     whole_say(&p, "wait 1 1000", ""); /* behind BLPOP, which still waits */
     by_hand_mark(here->importing_from, SLOT_A, NULL);

@@ -170,7 +170,7 @@ static const char *expected(const struct cluster_keys *keys,
                             const struct cluster_request *request) {
     const struct cluster_node *owner = here->owners[SLOT];
     bool migrating = owner == &me && here->migrating_to[SLOT] == &other;
-    bool importing = !migrating && here->importing_from[SLOT] == &other;
+    bool importing = owner != &me && here->importing_from[SLOT] == &other;
     bool replica = me.flags == CLUSTER_NODE_REPLICA;
     if (keys->count == 0) return "";
     if (owner == NULL) return UNOWNED;

@@ -161,9 +161,14 @@ static void test_imported(void **state) {
     assert_ptr_equal(c->importing_from[10], b);
     assert_int_equal(c->self->config_epoch, 0);
     node_say(&p, "cluster setslot 10 node " NODE_A, NODE_OK);
-    assert_null(c->importing_from[10]);
+    assert_true(cluster_slot_is_unconfirmed(c, 10)); /* b has not answered */
     assert_ptr_equal(c->owners[10], c->self);
     assert_int_equal(c->self->config_epoch, 8);
+    whole_say(&p, "cluster setslot 10 stable", NODE_OK);
+    assert_true(cluster_slot_is_unconfirmed(c, 10));
+    cluster_slot_set_importing(c, 13, c->self);
+    node_say(&p, "cluster setslot 13 node " NODE_A, NODE_OK);
+    assert_false(cluster_slot_is_unconfirmed(c, 13)); /* from itself */
     cluster_slot_set_importing(c, 11, b);
     node_say(&p, "cluster setslot 11 node " NODE_A, NODE_OK);
     assert_int_equal(c->self->config_epoch, 8);

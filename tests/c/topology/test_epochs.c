@@ -48,6 +48,25 @@ static void test_hear_replica(void **state) {
     cluster_free(c);
 }
 
+/* This node's epoch rises above another one's, though it be the current one itself. */
+static void test_surpass(void **state) {
+    static const struct {
+        uint64_t current, own, other;
+        bool risen;
+    } rows[] = {{5, 4, 3, false}, {5, 3, 3, true}, {5, 3, 4, true}, {5, 5, 5, true}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct cluster *c = scene_cluster('5');
+        struct cluster_node *node = scene_add(c, 'a', CLUSTER_NODE_PRIMARY);
+        c->current_epoch = rows[i].current;
+        c->self->config_epoch = rows[i].own;
+        node->config_epoch = rows[i].other;
+        assert_int_equal(cluster_epoch_surpass(c, node), rows[i].risen);
+        assert_int_equal(c->self->config_epoch, rows[i].risen ? 6 : rows[i].own);
+        assert_false(cluster_epoch_surpass(c, node));
+        cluster_free(c);
+    }
+}
+
 static void test_bump(void **state) {
     static const struct {
         uint64_t current, own;
@@ -117,9 +136,9 @@ static void test_collision(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hear),      cmocka_unit_test(test_hear_replica),
-        cmocka_unit_test(test_bump),      cmocka_unit_test(test_no_epoch_behind_the_last),
-        cmocka_unit_test(test_collision),
+        cmocka_unit_test(test_hear),    cmocka_unit_test(test_hear_replica),
+        cmocka_unit_test(test_bump),    cmocka_unit_test(test_no_epoch_behind_the_last),
+        cmocka_unit_test(test_surpass), cmocka_unit_test(test_collision),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

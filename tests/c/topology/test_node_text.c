@@ -66,15 +66,43 @@ static void test_lines(void **state) {
     struct buffer out;
     buffer_init(&out, MEMORY_OTHER);
     scene_give(c, d, 0, 0);
-    cluster_nodes_print(c, false, CLUSTER_NODE_SUSPECTED, &out);
-    assert_string_equal(out.bytes, A " :0@0 myself,slave " B " 0 0 4 connected [4->-" B "] [4-<-" B
-                                     "] [16383-<-" B "]\n" D
-                                     " ::1:1@2 fail,handshake,noaddr - 0 0 0 disconnected 0\n");
+    cluster_nodes_print(c, false, &out);
+    assert_string_equal(
+        out.bytes,
+        A " :0@0 myself,slave " B " 0 0 4 connected [4->-" B "] [4-<-" B "] [16383-<-" B "]\n" B
+          " 127.0.0.1:7002@17002 master,fail?,nofailover - 11 22 4 connected"
+          " 3-5 7 16382-16383\n" D " ::1:1@2 fail,handshake,noaddr - 0 0 0 disconnected 0\n");
     buffer_clear(&out);
     cluster_file_print(c, &out);
     assert_non_null(strstr(out.bytes, B " 127.0.0.1:7002@17002 master,fail?"));
     assert_null(strstr(out.bytes, D " "));
     assert_non_null(strstr(out.bytes, "\nvars currentEpoch 0 lastVoteEpoch 0\n"));
+    buffer_free(&out);
+    cluster_free(c);
+}
+
+/* Clients are not shown that this node's own slot is unconfirmed; the file keeps it. */
+static void test_unconfirmed_slots(void **state) {
+    static const char mark[] = "[5-<-" B "]";
+    struct cluster *c = scene_cluster('a');
+    struct cluster_node *b = scene_add(c, 'b', CLUSTER_NODE_PRIMARY);
+    struct buffer out, why;
+    cluster_slot_set_importing(c, 5, b);
+    cluster_slot_assign(c, 5, c->self);
+    cluster_slot_set_migrating(c, 6, b);
+    assert_line(c, c->self, false, A " :0@0 myself,master - 0 0 0 connected 5 [6->-" B "]");
+    buffer_init(&out, MEMORY_OTHER);
+    buffer_init(&why, MEMORY_OTHER);
+    cluster_nodes_print(c, false, &out);
+    assert_null(strstr(out.bytes, mark));
+    buffer_clear(&out);
+    cluster_file_print(c, &out);
+    assert_non_null(strstr(out.bytes, mark));
+    cluster_free(c);
+    c = cluster_file_parse(buffer_slice(&out), &why);
+    assert_non_null(c);
+    assert_true(cluster_slot_is_unconfirmed(c, 5));
+    buffer_free(&why);
     buffer_free(&out);
     cluster_free(c);
 }
@@ -383,13 +411,10 @@ static void test_cut_at_every_byte(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_whole_file),
-        cmocka_unit_test(test_other_versions),
-        cmocka_unit_test(test_damages),
-        cmocka_unit_test(test_too_many_nodes),
-        cmocka_unit_test(test_there_and_back),
-        cmocka_unit_test(test_cut_at_every_byte),
+        cmocka_unit_test(test_lines),          cmocka_unit_test(test_unconfirmed_slots),
+        cmocka_unit_test(test_whole_file),     cmocka_unit_test(test_other_versions),
+        cmocka_unit_test(test_damages),        cmocka_unit_test(test_too_many_nodes),
+        cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_cut_at_every_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

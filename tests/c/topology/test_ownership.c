@@ -87,6 +87,60 @@ static void test_open_slots(void **state) {
     cluster_free(c);
 }
 
+/* Slots 0 and 1 were taken from a, which claims 10 to 19, and 1 besides. */
+static void test_unconfirmed(void **state) {
+    unsigned char slots[CLUSTER_BITMAP_BYTES];
+    struct cluster_claim claim;
+    struct cluster *c = scene(9);
+    struct cluster_node *a = scene_find(c, 'a'), *b = scene_find(c, 'b');
+    cluster_slot_set_importing(c, 0, a);
+    cluster_slot_set_importing(c, 1, a);
+    /* Whoever claims them, they stay; only the former owner contests them. */
+    fill(slots, 0, 9);
+    cluster_claim(c, b, slots, true, &claim);
+    assert_int_equal(claim.lost_count, 8);
+    assert_false(claim.contests);
+    fill(slots, 1, 1);
+    for (uint64_t epoch = 2; epoch <= 4; epoch++) {
+        a->config_epoch = epoch;
+        cluster_claim(c, a, slots, true, &claim);
+        assert_int_equal(claim.lost_count + claim.taken, 0);
+        assert_int_equal(claim.contests, epoch >= 3);
+    }
+    assert_int_equal(c->self->slot_count, 2);
+    assert_false(cluster_claim_confirm(c, b, slots));
+    assert_true(cluster_claim_confirm(c, a, slots));
+    assert_null(c->importing_from[0]);
+    assert_ptr_equal(c->importing_from[1], a);
+    assert_false(cluster_claim_confirm(c, a, slots));
+    cluster_claim(c, b, (fill(slots, 0, 0), slots), true, &claim);
+    assert_int_equal(claim.lost_count, 1);
+    cluster_drop(c, a); /* forgotten: nobody is left to contest the other */
+    assert_null(c->importing_from[1]);
+    cluster_check(c);
+    cluster_free(c);
+}
+
+/* Promoted replicas: the former owner's is the former owner; this node's may have all. */
+static void test_promoted(void **state) {
+    struct cluster *c = scene(9);
+    struct cluster_node *a = scene_find(c, 'a'), *b = scene_find(c, 'b');
+    cluster_slot_set_importing(c, 0, a);
+    cluster_slot_set_importing(c, 30, a); /* not this node's yet */
+    cluster_claim_promoted(c, b);         /* nobody's replica */
+    assert_ptr_equal(c->importing_from[0], a);
+    cluster_set_replica(c, b, a);
+    cluster_claim_promoted(c, b);
+    assert_ptr_equal(c->importing_from[0], b);
+    assert_ptr_equal(c->importing_from[30], a);
+    cluster_set_replica(c, a, c->self);
+    cluster_claim_promoted(c, a);
+    assert_null(c->importing_from[0]);
+    assert_ptr_equal(c->importing_from[30], a);
+    cluster_check(c);
+    cluster_free(c);
+}
+
 /* A replica loses its primary's slots: nothing is lost here, but there is somebody to follow. */
 static void test_replica(void **state) {
     unsigned char slots[CLUSTER_BITMAP_BYTES];
@@ -134,10 +188,9 @@ static void test_refuter(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_claims),
-        cmocka_unit_test(test_open_slots),
-        cmocka_unit_test(test_replica),
-        cmocka_unit_test(test_refuter),
+        cmocka_unit_test(test_claims),      cmocka_unit_test(test_open_slots),
+        cmocka_unit_test(test_unconfirmed), cmocka_unit_test(test_promoted),
+        cmocka_unit_test(test_replica),     cmocka_unit_test(test_refuter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

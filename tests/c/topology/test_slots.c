@@ -54,6 +54,23 @@ static void test_marks(void **state) {
     cluster_free(c);
 }
 
+/* The importing mark of a slot that this node owns: it does not open the slot, and goes with it. */
+static void test_unconfirmed(void **state) {
+    struct cluster *c = scene_cluster('5');
+    struct cluster_node *a = scene_add(c, 'a', CLUSTER_NODE_PRIMARY);
+    cluster_slot_set_importing(c, 9, a);
+    assert_false(cluster_slot_is_unconfirmed(c, 9));
+    cluster_slot_assign(c, 9, a);
+    assert_ptr_equal(c->importing_from[9], a);
+    cluster_slot_assign(c, 9, c->self);
+    assert_true(cluster_slot_is_unconfirmed(c, 9));
+    assert_true(c->settled[0] >> 9 & 1);
+    cluster_slot_assign(c, 9, a);
+    assert_null(c->importing_from[9]);
+    cluster_check(c);
+    cluster_free(c);
+}
+
 /* Whatever is changed, in whatever order: `settled` and the counts are those of cluster_check. */
 static void test_random_changes(void **state) {
     struct cluster *c = scene_cluster('5');
@@ -117,9 +134,9 @@ static void test_bitmap(void **state) {
 int main(void) {
     seed_from_environment();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_assign),         cmocka_unit_test(test_marks),
-        cmocka_unit_test(test_random_changes), cmocka_unit_test(test_runs),
-        cmocka_unit_test(test_bitmap),
+        cmocka_unit_test(test_assign),      cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_unconfirmed), cmocka_unit_test(test_random_changes),
+        cmocka_unit_test(test_runs),        cmocka_unit_test(test_bitmap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

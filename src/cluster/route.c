@@ -25,9 +25,10 @@
 
 #include "base/panic.h"
 #include "base/string.h"
+#include "topology/slots.h"
 
 static bool is_migrating(const struct cluster *c, unsigned slot) {
-    return c->owners[slot] == c->self && c->migrating_to[slot];
+    return c->owners[slot] == c->self && c->migrating_to[slot] && !cluster_slot_is_held(c, slot);
 }
 
 static bool is_importing(const struct cluster *c, unsigned slot) {

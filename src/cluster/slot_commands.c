@@ -22,6 +22,7 @@
 #include "store/keyspace.h"
 #include "store/slot_drop.h"
 #include "topology/epochs.h"
+#include "topology/nodes_file.h"
 #include "topology/slots.h"
 
 static size_t keys_in_slot(unsigned slot) { return keyspace_slot_count(keyspace_at(0), slot); }
@@ -142,8 +143,19 @@ static struct cluster_node *other_side(const struct call *call, const char *unkn
     return node;
 }
 
-/* The mark must be on disk before the first key leaves: without it this node would take a key that
- * is gone for one that never was, and let clients create it anew. */
+/* The version of nodes.conf that has the slot's migrating mark. */
+static uint64_t mark_versions[KEY_SLOTS];
+
+static void mark_saved(void *mark_version) {
+    const uint64_t *version = mark_version;
+    if (cluster_file_is_saved(*version))
+        cluster_slot_hold(cluster_here(), (unsigned)(version - mark_versions), false);
+}
+
+/* The mark must be on disk before the first key leaves, or is created at the other node by a client
+ * that was told ASK: without it this node would take a key that is elsewhere for one that never
+ * was, and let clients create it anew. Until then this node serves the slot as before. A slot that
+ * was migrating before stays so. */
 static void set_migrating(struct call *call, unsigned slot) {
     struct cluster *c = cluster_here();
     if (c->owners[slot] != c->self) {
@@ -152,8 +164,14 @@ static void set_migrating(struct call *call, unsigned slot) {
     }
     struct cluster_node *to = other_side(call, "I don't know about node ");
     if (!to) return;
+    bool held = !c->migrating_to[slot] || cluster_slot_is_held(c, slot);
     cluster_slot_set_migrating(c, slot, to);
+    cluster_slot_hold(c, slot, held);
+    cluster_changed(c);
+    mark_versions[slot] = cluster_file_later();
+    cluster_file_when_saved(mark_versions[slot], mark_saved, &mark_versions[slot]);
     cluster_reply_when_saved(call, "OK");
+    mark_saved(&mark_versions[slot]); /* where it was written within this call */
 }
 
 /* This mark must be on disk before the first key comes, together with all that was given away

@@ -283,6 +283,7 @@ void cluster_check(const struct cluster *c) {
         marks += c->importing_from[slot] != NULL;
         ASSERT((c->settled[slot / 64] >> slot % 64 & 1) ==
                (c->owners[slot] == c->self && !c->migrating_to[slot]));
+        ASSERT(c->migrating_to[slot] || !cluster_slot_is_held(c, slot));
         ASSERT(!c->migrating_to[slot] || node_is_known(c, c->migrating_to[slot]));
         ASSERT(!c->importing_from[slot] || node_is_known(c, c->importing_from[slot]));
     }

@@ -55,8 +55,15 @@ static void mark_set(struct cluster *c, struct cluster_node **marks, unsigned sl
     cluster_changed(c);
 }
 
+void cluster_slot_hold(struct cluster *c, unsigned slot, bool held) {
+    ASSERT(slot < KEY_SLOTS);
+    uint64_t bit = UINT64_C(1) << slot % 64, *word = &c->held[slot / 64];
+    *word = held ? *word | bit : *word & ~bit;
+}
+
 void cluster_slot_set_migrating(struct cluster *c, unsigned slot, struct cluster_node *to) {
     ASSERT(slot < KEY_SLOTS);
+    if (c->migrating_to[slot] != to) cluster_slot_hold(c, slot, false);
     mark_set(c, c->migrating_to, slot, to);
 }
 
@@ -67,7 +74,7 @@ void cluster_slot_set_importing(struct cluster *c, unsigned slot, struct cluster
 
 void cluster_slots_close(struct cluster *c) {
     for (unsigned slot = 0; slot < KEY_SLOTS && c->open_marks; slot++) {
-        mark_set(c, c->migrating_to, slot, NULL);
+        cluster_slot_set_migrating(c, slot, NULL);
         mark_set(c, c->importing_from, slot, NULL);
     }
 }

@@ -30,6 +30,12 @@ void cluster_slot_set_importing(struct cluster *c, unsigned slot, struct cluster
 static inline bool cluster_slot_is_unconfirmed(const struct cluster *c, unsigned slot) {
     return c->owners[slot] == c->self && c->importing_from[slot];
 }
+/* Sets whether the slot's migrating mark is held: it is kept and shown, but clients are not sent
+ * away by it yet. A mark that changes is not held. O(1). */
+void cluster_slot_hold(struct cluster *c, unsigned slot, bool held);
+static inline bool cluster_slot_is_held(const struct cluster *c, unsigned slot) {
+    return c->held[slot / 64] >> slot % 64 & 1;
+}
 /* Takes all marks away. O(slots) where there is any. */
 void cluster_slots_close(struct cluster *c);
 

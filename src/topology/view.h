@@ -111,6 +111,8 @@ struct cluster {
     /* A bit for each slot, the lowest first: this node owns it, and nothing of it leaves. In a few
      * lines of the processor's cache, because each request looks at it. */
     uint64_t settled[KEY_SLOTS / 64];
+    /* A bit for each slot: its migrating mark does not count yet (topology/slots.h). */
+    uint64_t held[KEY_SLOTS / 64];
     unsigned assigned;   /* slots that have an owner */
     unsigned open_marks; /* marks, migrating and importing, of all slots */
     /* Counts what texts of the cluster show, and what its file keeps: whoever has made a text of a

@@ -133,6 +133,37 @@ static void test_marks_wait_for_the_disk(void **state) {
     peer_close(&p);
 }
 
+/* Until the migrating mark is on disk a key that does not exist is created here, not elsewhere. */
+static void test_held_mark_sends_nobody_away(void **state) {
+    struct peer p = peer_connect(), other = peer_connect();
+    faults_slow(50, "nodes.conf");
+    peer_send(&p, SLICE("cluster setslot 15495 migrating " NODE_B "\r\n"));
+    whole_say(&other, "set a 1", NODE_OK);
+    assert_ptr_equal(c->migrating_to[SLOT_A], b);
+    assert_true(cluster_slot_is_held(c, SLOT_A));
+    assert_int_equal(p.got.length, 0);
+    faults_slow(0, NULL);
+    node_say(&p, "", NODE_OK);
+    assert_false(cluster_slot_is_held(c, SLOT_A));
+    node_say_any(&other, "get {a}2");
+    assert_memory_equal(other.got.bytes, "-ASK 15495 ", 11);
+    buffer_clear(&other.got);
+    /* The slot stays open while the mark that names another node is written. */
+    faults_slow(50, "nodes.conf");
+    peer_send(&p, SLICE("cluster setslot 15495 migrating " NODE_A "\r\n"));
+    assert_false(cluster_slot_is_held(c, SLOT_A));
+    faults_slow(0, NULL);
+    node_say(&p, "", NODE_OK);
+    whole_say(&p, "cluster setslot 15495 stable", NODE_OK);
+    /* In a transaction the mark is written within the call. */
+    whole_say(&p, "multi", NODE_OK);
+    whole_say(&p, "cluster setslot 15495 migrating " NODE_B, "+QUEUED\r\n");
+    whole_say(&p, "exec", "*1\r\n" NODE_OK);
+    assert_false(cluster_slot_is_held(c, SLOT_A));
+    peer_close(&other);
+    peer_close(&p);
+}
+
 static void test_owner(void **state) {
     struct peer p = peer_connect();
     whole_say(&p, "cluster setslot 1 node y", "-ERR Unknown node y\r\n");
@@ -250,6 +281,7 @@ int main(void) {
         TEST(test_flush),
         TEST(test_marks),
         TEST(test_marks_wait_for_the_disk),
+        TEST(test_held_mark_sends_nobody_away),
         TEST(test_owner),
         TEST(test_imported),
         TEST(test_last_slot),

@@ -54,6 +54,29 @@ static void test_marks(void **state) {
     cluster_free(c);
 }
 
+static void test_held(void **state) {
+    struct cluster *c = scene_cluster('5');
+    struct cluster_node *a = scene_add(c, 'a', CLUSTER_NODE_PRIMARY);
+    for (int i = 0; i < 3; i++) {
+        cluster_slot_set_migrating(c, 65, a);
+        assert_false(cluster_slot_is_held(c, 65));
+        cluster_slot_hold(c, 65, true);
+        cluster_slot_set_migrating(c, 65, a); /* no change */
+        assert_true(cluster_slot_is_held(c, 65));
+        assert_false(cluster_slot_is_held(c, 1));
+        if (i == 0)
+            cluster_slot_hold(c, 65, false);
+        else if (i == 1)
+            cluster_slots_close(c);
+        else
+            cluster_slot_set_migrating(c, 65, c->self);
+        assert_false(cluster_slot_is_held(c, 65));
+        cluster_check(c);
+        cluster_slot_set_migrating(c, 65, NULL);
+    }
+    cluster_free(c);
+}
+
 /* The importing mark of a slot that this node owns: it does not open the slot, and goes with it. */
 static void test_unconfirmed(void **state) {
     struct cluster *c = scene_cluster('5');
@@ -134,9 +157,10 @@ static void test_bitmap(void **state) {
 int main(void) {
     seed_from_environment();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_assign),      cmocka_unit_test(test_marks),
-        cmocka_unit_test(test_unconfirmed), cmocka_unit_test(test_random_changes),
-        cmocka_unit_test(test_runs),        cmocka_unit_test(test_bitmap),
+        cmocka_unit_test(test_assign),         cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_held),           cmocka_unit_test(test_unconfirmed),
+        cmocka_unit_test(test_random_changes), cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_bitmap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

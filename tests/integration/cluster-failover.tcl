@@ -259,6 +259,13 @@ start_server [shard_settings copy] {
         await_copy $winner right
         # The file of options does not say whom a node follows: nodes.conf does.
         assert_equal OK [of right config rewrite]
+        # SIGTERM is refused as long as the log's first file is not written.
+        wait_for_condition 3000 10 {
+            [s $::shard_level(right) aof_rewrite_in_progress] == 0 &&
+            [s $::shard_level(right) aof_rewrite_scheduled] == 0
+        } else {
+            fail "the log is not rewritten"
+        }
         restart_server $::shard_level(right)
         await_role right slave
         await_copy $winner right

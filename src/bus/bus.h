@@ -87,8 +87,8 @@ void cluster_bus_accept(void);
 /* Closes all links. */
 void cluster_bus_close(void);
 extern const struct child_observer cluster_bus_child_observer; /* for server/wiring */
-/* Called before the loop sleeps: sends what has waited for the disk, and frees links that have been
- * closed. O(1) where nothing waits. */
+/* Called before the loop sleeps: lets links send what has waited for the disk. O(1) where nothing
+ * waits. */
 void cluster_bus_step(void);
 
 /* Messages by type since the start, incoming ones also where they were ignored. */

@@ -41,6 +41,8 @@
 #define NSEC_PER_USEC 1000
 #define NSEC_PER_MSEC 1000000
 #define LOOK_MSEC 1000
+/* A load makes in a second what otherwise takes minutes. */
+#define LOOK_MSEC_OF_LOAD 100
 /* The loop is woken so soon again for a pass whose budget is spent. */
 #define AGAIN_MSEC 2
 /* Less is not worth a slice, because its first blocks are cache misses. */
@@ -287,7 +289,7 @@ bool defrag_step(void) {
 
 void defrag_step_of_load(void) {
     if (pass.state == DEFRAG_OFF) return;
-    if (clock_monotonic_nsec() - pass.looked_nsec >= (int64_t)LOOK_MSEC * NSEC_PER_MSEC)
+    if (clock_monotonic_nsec() - pass.looked_nsec >= (int64_t)LOOK_MSEC_OF_LOAD * NSEC_PER_MSEC)
         defrag_look();
     if (pass.state == DEFRAG_RUNNING) (void)step_within(DEFRAG_LOAD_SLICE_USEC * NSEC_PER_USEC);
 }

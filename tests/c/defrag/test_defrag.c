@@ -16,13 +16,6 @@
 #define VALUE_BYTES 200
 #define TURNS_MAX 100000
 
-static void set(const char *name, const char *value) {
-    char reason[OPTION_REASON_BYTES];
-    struct slice word = slice_of(value);
-    assert_true(option_set(option_find(slice_of(name)), &word, 1, OPTION_FROM_CONFIG_SET, reason,
-                           sizeof(reason)));
-}
-
 /* Whether INFO has this text. */
 static bool info_has(const char *section, const char *text) {
     struct buffer out;
@@ -62,6 +55,13 @@ static void test_refused(void **state) {
 }
 
 #else
+
+static void set(const char *name, const char *value) {
+    char reason[OPTION_REASON_BYTES];
+    struct slice word = slice_of(value);
+    assert_true(option_set(option_find(slice_of(name)), &word, 1, OPTION_FROM_CONFIG_SET, reason,
+                           sizeof(reason)));
+}
 
 static void pause_msec(int64_t msec) {
     nanosleep(&(struct timespec){.tv_nsec = msec * 1000000}, NULL);

@@ -65,11 +65,18 @@ static void print_marks(const struct cluster *c, bool kept, struct buffer *out) 
     }
 }
 
+static void print_number(unsigned number, struct buffer *out) {
+    char text[NUMBER_INT64_CHARS];
+    buffer_append(out, text, number_format_uint64(text, number));
+}
+
+/* Without printf, because a fragmented cluster has thousands of runs. */
 static void print_run(const struct cluster_run *run, struct buffer *out) {
-    if (run->first == run->last)
-        buffer_printf(out, " %u", run->first);
-    else
-        buffer_printf(out, " %u-%u", run->first, run->last);
+    buffer_append_char(out, ' ');
+    print_number(run->first, out);
+    if (run->first == run->last) return;
+    buffer_append_char(out, '-');
+    print_number(run->last, out);
 }
 
 /* All of the line but the slots. */
@@ -99,20 +106,43 @@ void cluster_node_print(const struct cluster *c, const struct cluster_node *node
     if (node == c->self) print_marks(c, false, out);
 }
 
-static int run_compare(const void *a, const void *b) {
-    const struct cluster_run *x = a, *y = b;
-    int order = strcmp(x->owner->id.text, y->owner->id.text);
-    return order ? order : (x->first > y->first) - (x->first < y->first);
+/* A node and its place in the order of the nodes. */
+struct placed_node {
+    const struct cluster_node *node;
+    size_t place;
+};
+
+static int node_compare(const void *a, const void *b) {
+    uintptr_t x = (uintptr_t)((const struct placed_node *)a)->node;
+    uintptr_t y = (uintptr_t)((const struct placed_node *)b)->node;
+    return (x > y) - (x < y);
 }
 
-/* The runs that have an owner, in the order of the nodes, and within a node of the slots: all lines
- * are printed in O(slots x log slots + nodes). The caller frees them. */
+static size_t place_of(const struct placed_node *by_address, size_t count,
+                       const struct cluster_node *node) {
+    const struct placed_node wanted = {.node = node};
+    const struct placed_node *found =
+        bsearch(&wanted, by_address, count, sizeof(wanted), node_compare);
+    return found->place;
+}
+
+/* The runs that have an owner, in the order of the nodes, and within a node of the slots: they are
+ * counted for each node, and then put where the counts say. All lines are printed in O(slots + runs
+ * x log nodes). The caller frees them. */
 static struct cluster_run *list_runs(const struct cluster *c, size_t *count) {
     struct cluster_run *runs = memory_alloc(c->assigned * sizeof(*runs), MEMORY_OTHER), run;
-    *count = 0;
+    struct placed_node *nodes = memory_alloc(c->count * sizeof(*nodes), MEMORY_OTHER);
+    size_t *begins = memory_zalloc((c->count + 1) * sizeof(*begins), MEMORY_OTHER);
+    for (size_t i = 0; i < c->count; i++) nodes[i] = (struct placed_node){c->nodes[i], i};
+    qsort(nodes, c->count, sizeof(*nodes), node_compare);
     for (unsigned from = 0; cluster_run_next(c, from, &run); from = run.last + 1)
-        if (run.owner) runs[(*count)++] = run;
-    qsort(runs, *count, sizeof(*runs), run_compare);
+        if (run.owner) begins[place_of(nodes, c->count, run.owner) + 1]++;
+    for (size_t i = 0; i < c->count; i++) begins[i + 1] += begins[i];
+    *count = begins[c->count];
+    for (unsigned from = 0; cluster_run_next(c, from, &run); from = run.last + 1)
+        if (run.owner) runs[begins[place_of(nodes, c->count, run.owner)]++] = run;
+    memory_free(begins, MEMORY_OTHER);
+    memory_free(nodes, MEMORY_OTHER);
     return runs;
 }
 

@@ -45,10 +45,6 @@ struct intake {
     struct cluster_consequences *out;
 };
 
-static bool is_ping_family(enum cluster_message_type type) {
-    return type == CLUSTER_PING || type == CLUSTER_PONG || type == CLUSTER_MEET;
-}
-
 static void note_moved(struct intake *in, struct cluster_node *node) {
     if (in->out->moved_count < CLUSTER_ACTED_MAX) in->out->moved[in->out->moved_count++] = node;
     if (node == in->c->self->primary) in->out->actions |= CLUSTER_ACT_FOLLOW;
@@ -368,7 +364,7 @@ void cluster_intake(struct cluster *c, const struct cluster_message *m,
         sender->offset_msec = rules->now_msec;
         (void)cluster_epoch_hear(c, sender, m->current_epoch, m->config_epoch);
     }
-    if (is_ping_family(m->type))
+    if (cluster_message_is_heartbeat(m->type))
         take_ping_family(&in, sender);
     else if (out->sender && m->type == CLUSTER_FAIL)
         take_fail(&in, sender);

@@ -116,6 +116,10 @@ enum cluster_message_type cluster_message_type_of(struct slice frame);
  * host. The message borrows from the bytes. */
 MUST_USE bool cluster_message_parse(struct slice frame, struct cluster_message *m,
                                     const char **why);
+/* Whether the type is of the PING family, whose messages have gossip. */
+static inline bool cluster_message_is_heartbeat(enum cluster_message_type type) {
+    return type == CLUSTER_PING || type == CLUSTER_PONG || type == CLUSTER_MEET;
+}
 /* Reads the entry; the parse has found it sound. */
 void cluster_message_entry(const struct cluster_message *m, unsigned at,
                            struct cluster_entry *entry);

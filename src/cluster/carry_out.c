@@ -70,8 +70,11 @@ static void take_in(struct cluster_link *link, const struct cluster_message *m,
     bool own = cluster_link_is_own(link);
     struct cluster_link_facts facts = {
         .own = own, .node = own ? cluster_link_node(link) : NULL, .peer = "", .local = ""};
-    if (cluster_link_peer(link, &peer)) facts.peer = peer.address;
-    if (cluster_link_local(link, &local)) facts.local = local.address;
+    /* Two calls of the system, which no other message needs: published ones may be many. */
+    if (cluster_message_is_heartbeat(m->type)) {
+        if (cluster_link_peer(link, &peer)) facts.peer = peer.address;
+        if (cluster_link_local(link, &local)) facts.local = local.address;
+    }
     cluster_intake(view, m, &facts, &rules, out);
 }
 

@@ -10,19 +10,8 @@ array set ::bus_ports {}
 array set ::bus_ids {}
 set ::bus_timeout 2000
 
-# A port below the bus port's limit, whose bus port is free, too.
-proc bus_free_port {} {
-    for {set tries 0} {$tries < 1000} {incr tries} {
-        set port [find_free_port]
-        if {$port <= 55535 && [port_is_free [expr {$port + 10000}]]} {
-            return $port
-        }
-    }
-    error "no free pair of ports"
-}
-
 proc bus_settings {name} {
-    set ::bus_ports($name) [bus_free_port]
+    set ::bus_ports($name) [find_node_port]
     return [list overrides [list port $::bus_ports($name) cluster-enabled yes \
         cluster-config-file $name.conf cluster-node-timeout $::bus_timeout \
         repl-diskless-sync yes repl-diskless-sync-delay 0] tags {cluster singleport}]
@@ -444,7 +433,7 @@ start_server [bus_settings copy] {
         if {![info exists ::env(BASELINE)] || ![file executable $::env(BASELINE)]} {
             skip "no BASELINE=path of a stock redis-server"
         }
-        set port [bus_free_port]
+        set port [find_node_port]
         set folder [tmpdir stock]
         set stock [open |[list $::env(BASELINE) --port $port --save {} --bind 127.0.0.1 --dir \
             $folder --cluster-enabled yes --cluster-node-timeout $::bus_timeout] r]

@@ -9,18 +9,8 @@ array set ::shard_ports {}
 array set ::shard_ids {}
 set ::shard_timeout 1000
 
-proc shard_free_port {} {
-    for {set tries 0} {$tries < 1000} {incr tries} {
-        set port [find_free_port]
-        if {$port <= 55535 && [port_is_free [expr {$port + 10000}]]} {
-            return $port
-        }
-    }
-    error "no free pair of ports"
-}
-
 proc shard_settings {name} {
-    set ::shard_ports($name) [shard_free_port]
+    set ::shard_ports($name) [find_node_port]
     return [list overrides [list port $::shard_ports($name) cluster-enabled yes \
         cluster-config-file $name.conf cluster-node-timeout $::shard_timeout appendonly yes \
         cluster-allow-replica-migration no \

@@ -121,7 +121,7 @@ tests_where [expr {$stock ne ""}] "no stock server: name one in BASELINE" {
 
         test {The lock of nodes.conf: stock does not start with ours' file} {
             with_program $stock {
-                set ended [run_server_to_end [list --port [find_free_port] --cluster-enabled yes \
+                set ended [run_server_to_end [list --port [find_node_port] --cluster-enabled yes \
                     --cluster-config-file $path]]
             }
             assert_equal 1 [dict get $ended status]
@@ -129,7 +129,7 @@ tests_where [expr {$stock ne ""}] "no stock server: name one in BASELINE" {
             # Also once the file has been replaced.
             r cluster saveconfig
             with_program $stock {
-                set ended [run_server_to_end [list --port [find_free_port] --cluster-enabled yes \
+                set ended [run_server_to_end [list --port [find_node_port] --cluster-enabled yes \
                     --cluster-config-file $path]]
             }
             assert_equal 1 [dict get $ended status]
@@ -141,7 +141,7 @@ tests_where [expr {$stock ne ""}] "no stock server: name one in BASELINE" {
             test {The lock of nodes.conf: ours does not start with stock's file} {
                 set before [read_whole $path]
                 with_program $ours {
-                    set ended [run_server_to_end [list --port [find_free_port] \
+                    set ended [run_server_to_end [list --port [find_node_port] \
                         --cluster-enabled yes --cluster-config-file $path]]
                 }
                 assert_equal 1 [dict get $ended status]
@@ -168,7 +168,7 @@ start_server [node_settings nodes.conf] {
         }
         assert_equal {} [glob -nocomplain $elsewhere/*]
         # The lock moves with it: no second node takes the old place's file.
-        set ended [run_server_to_end [list --port [find_free_port] --dir [srv dir] \
+        set ended [run_server_to_end [list --port [find_node_port] --dir [srv dir] \
             --cluster-enabled yes]]
         assert_equal 1 [dict get $ended status]
         restart_server
@@ -194,7 +194,7 @@ start_server [node_settings $path] {
 test {A folder that does not exist, and a folder in place of the file: a sentence, and no start} {
     foreach {name said} {missing/nodes.conf "*Can't open missing/nodes.conf*No such file*"
             /tmp "*Can't open /tmp in order to acquire a lock: Is a directory*"} {
-        set ended [run_server_to_end [list --port [find_free_port] --dir [tmpdir] \
+        set ended [run_server_to_end [list --port [find_node_port] --dir [tmpdir] \
             --cluster-enabled yes --cluster-config-file $name]]
         assert_equal 1 [dict get $ended status]
         assert_match $said [dict get $ended out]
@@ -271,7 +271,7 @@ with_faulty_server $faulty $rules_file [node_settings $path] {
 # --- TLS -----------------------------------------------------------------------------------------
 
 tags {tls tls:skip ours} {
-set tls_port [find_free_port]
+set tls_port [find_node_port]
 set path [tmpfile nodes.conf]
 write_whole $path [join [list \
     "$a 127.0.0.1:7001@17001 myself,master - 0 0 1 connected 0-16382" \

@@ -16,7 +16,7 @@ array set ::node_ids {}
 array set ::node_ports {}
 foreach name $::node_names digit {1 2 3 4} {
     set ::node_ids($name) [string repeat $digit 40]
-    set ::node_ports($name) [find_free_port]
+    set ::node_ports($name) [find_node_port]
 }
 set ::node_slots {first 0-5460 second 5461-10922 third 10923-16383}
 set ::node_folder [tmpdir nodes]

@@ -19,20 +19,9 @@ set ::ctl_words {}
 
 # --- nodes ---------------------------------------------------------------------------------------
 
-# A port below the bus port's limit, whose bus port is free, too.
-proc node_port {} {
-    for {set tries 0} {$tries < 1000} {incr tries} {
-        set port [find_free_port]
-        if {$port <= 55535 && [port_is_free [expr {$port + 10000}]]} {
-            return $port
-        }
-    }
-    error "no free pair of ports"
-}
-
 # Starts a stock server; its port. `args` are further words of its command line.
 proc start_node {args} {
-    set port [node_port]
+    set port [find_node_port]
     set folder [tmpdir node]
     write_whole $folder/redis.conf ""
     set before $::options(server)
@@ -123,6 +112,17 @@ proc ctl_fails {pattern args} {
     set result [ctl_run {*}$args]
     assert_equal 1 [dict get $result status]
     assert_match $pattern "[dict get $result out][dict get $result err]"
+}
+
+# A primary that has just got its slots may say for some seconds that the cluster is down.
+proc await_ok {ports} {
+    foreach port $ports {
+        wait_for_condition 200 50 {
+            [string match "*cluster_state:ok*" [node $port cluster info]]
+        } else {
+            fail "the state of $port is not ok"
+        }
+    }
 }
 
 proc write_keys {port first last} {
@@ -239,6 +239,7 @@ tests_where [expr {$::ctl_stock ne ""}] "no stock server: name one in BASELINE" 
     }
 
     test {reshard with keys, all told by options} {
+        await_ok [list $a $b $c]
         write_keys $a 1 2000
         set out [ctl reshard 127.0.0.1:$a --cluster-from [node_id $b] --cluster-to [node_id $a] \
             --cluster-slots 100 --cluster-yes --cluster-pipeline 7]
@@ -468,7 +469,7 @@ tests_where [expr {$::ctl_stock ne ""}] "no stock server: name one in BASELINE" 
     test {TLS and --user: create, reshard with keys, call} {
         set ports {}
         for {set i 0} {$i < 3} {incr i} {
-            set port [node_port]
+            set port [find_node_port]
             set before $::options(server)
             set ::options(server) $::ctl_stock
             set folder [tmpdir node]
@@ -491,6 +492,7 @@ tests_where [expr {$::ctl_stock ne ""}] "no stock server: name one in BASELINE" 
         set result [ctl_with_input "yes\n" create 127.0.0.1:$a 127.0.0.1:$b 127.0.0.1:$c]
         assert_equal 0 [dict get $result status] [dict get $result out]
         sound_cluster $a
+        await_ok $ports
         write_keys $a 1 300
         ctl reshard 127.0.0.1:$a --cluster-from [node_id $b] --cluster-to [node_id $c] \
             --cluster-slots 100 --cluster-yes

@@ -47,19 +47,37 @@ proc port_is_ours {port} {
     return 1
 }
 
-# A port that could be bound just now. Parallel processes begin at different places.
-proc find_free_port {} {
+# A port up to `last` that could be bound just now, and so could those that are `others` above it.
+# Parallel processes begin at different places.
+proc find_ports {last others} {
     if {!$::port_next} {
         set ::port_next [expr {12000 + (($::options(worker) * 997 + [pid] * 31) % 19000)}]
     }
     for {set i 0} {$i < 19000} {incr i} {
-        set port [expr {12000 + ($::port_next - 12000 + 1) % 19000}]
-        set ::port_next $port
-        if {[port_is_free $port] && [port_is_ours $port]} {
-            return $port
+        set ::port_next [expr {12000 + ($::port_next - 12000 + 1) % 19000}]
+        if {$::port_next > $last} {
+            continue
+        }
+        set usable 1
+        foreach above [list 0 {*}$others] {
+            set port [expr {$::port_next + $above}]
+            set usable [expr {$usable && [port_is_free $port] && [port_is_ours $port]}]
+        }
+        if {$usable} {
+            return $::port_next
         }
     }
     error "no free port"
+}
+
+proc find_free_port {} {
+    return [find_ports 31000 {}]
+}
+
+# A port for a node of a cluster, whose bus has the port 10,000 above: one below those that the
+# system gives to clients.
+proc find_node_port {} {
+    return [find_ports 22767 10000]
 }
 
 # --- processes ---------------------------------------------------------------------------------
@@ -190,10 +208,13 @@ proc server_create {settings} {
     for {set try 0} {$try < 5} {incr try} {
         set id [incr ::server_serial]
         set folder [tmpdir server]
-        set port [find_free_port]
         set overrides [dict get $settings overrides]
         if {[dict exists $overrides port]} {
             set port [dict get $overrides port]
+        } elseif {[dict exists $overrides cluster-enabled]} {
+            set port [find_node_port]
+        } else {
+            set port [find_free_port]
         }
         if {[dict get $settings unix]} {
             set ::server($id,socket) [socket_path $folder]

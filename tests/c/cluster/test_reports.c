@@ -15,13 +15,9 @@ static struct cluster_node *b, *d;
 static int begin(void **state) {
     int status = node_begin(state);
     c = cluster_here();
-    b = scene_add(c, 'b', CLUSTER_NODE_PRIMARY);
-    d = scene_add(c, 'd', CLUSTER_NODE_REPLICA);
+    node_add_shard(&b, &d);
     b->address.plain_port = 6002;
     b->config_epoch = 4;
-    cluster_set_replica(c, d, b);
-    scene_give(c, c->self, 0, 9);
-    scene_give(c, b, 10, 19);
     cluster_slot_assign(c, 15, NULL);
     c->self->config_epoch = 0;
     return status;

@@ -22,11 +22,7 @@ static struct cluster_node *b, *d;
 static int begin(void **state) {
     int status = node_begin(state);
     c = cluster_here();
-    b = scene_add(c, 'b', CLUSTER_NODE_PRIMARY);
-    d = scene_add(c, 'd', CLUSTER_NODE_REPLICA);
-    cluster_set_replica(c, d, b);
-    scene_give(c, b, 10, 19);
-    scene_give(c, c->self, 0, 9);
+    node_add_shard(&b, &d);
     node_own(SLOT_A, SLOT_A);
     return status;
 }

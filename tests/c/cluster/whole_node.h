@@ -75,6 +75,16 @@ static inline int node_begin(void **state) {
     return 0;
 }
 
+/* Another primary `b` that owns 10 to 19, its replica `d`, and 0 to 9 for this one. */
+static inline void node_add_shard(struct cluster_node **b, struct cluster_node **d) {
+    struct cluster *c = cluster_here();
+    *b = scene_add(c, 'b', CLUSTER_NODE_PRIMARY);
+    *d = scene_add(c, 'd', CLUSTER_NODE_REPLICA);
+    cluster_set_replica(c, *d, *b);
+    scene_give(c, c->self, 0, 9);
+    scene_give(c, *b, 10, 19);
+}
+
 /* This primary owns slots, and waits until it may say that the cluster is ok. */
 static inline void node_own(unsigned first, unsigned last) {
     struct cluster *c = cluster_here();

@@ -24,11 +24,7 @@
 #include "value/types.h"
 
 /* In each form of the keyspace. */
-#ifdef EVENKEEL_SANITIZER
 #define ROUNDS 5
-#else
-#define ROUNDS 8
-#endif
 #define DATABASES 4
 #define KEYS_MAX 1500
 #define LARGE_FIELDS 600

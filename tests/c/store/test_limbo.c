@@ -318,7 +318,7 @@ static void random_call(unsigned depth) {
 }
 
 static void test_random_calls(void **state) {
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < 1500; i++) {
         random_call(1);
         assert_int_equal(limbo_bytes(), 0);
         if (i % 100 == 0) keyspace_check(keyspace_at(0));

@@ -49,11 +49,9 @@ MUST_USE uint64_t relocation_ask(struct relocation *r, void *const *blocks, unsi
 MUST_USE bool relocation_wants(struct relocation *r, void *block);
 /* Moves a block that is wanted elsewhere, and returns its new address (memory_relocate). Spends the
  * budget. */
-MUST_USE void *relocation_move(struct relocation *r, void *block, enum memory_class class)
-    __attribute__((warn_unused_result));
+MUST_USE void *relocation_move(struct relocation *r, void *block, enum memory_class class);
 MUST_USE void *relocation_move_aligned(struct relocation *r, void *block, size_t alignment,
-                                       size_t size, enum memory_class class)
-    __attribute__((warn_unused_result));
+                                       size_t size, enum memory_class class);
 
 /* Asks about a block and moves it if it is wanted elsewhere: returns its address. NULL stays NULL.
  */

@@ -18,8 +18,11 @@
  *                                     stream to replicas; where one of them has more to do the loop
  *                                     does not sleep, and clients and background work take turns
  *   exec/gates    may a call run?     gates, in their order; script_gates for calls of scripts
- *   exec/run      within a command    turn_within: none of the above but defrag_step and the steps
- * that free a request has ended cluster_run_observer net/batch     runs requests by    exec/run
+ *   exec/run      within a command    turn_within: none of the above but the steps that free and
+ *                                     that defragment in a load, and of the cluster what writes its
+ *                                     file and lets messages leave
+ *                 a request has ended cluster_run_observer
+ *   net/batch     runs requests by    exec/run
  *   net/client    a client closes     client_states, in their order; only between requests
  *                 what it weighs      the same
  *   access/acl_log                    describes clients by commands/client

@@ -84,7 +84,7 @@ static void refresh_self(void) {
 static void judge_state(void) {
     const struct cluster_options *o = cluster_options();
     const struct cluster_state_rules rules = {o->full_coverage, o->node_timeout_ms};
-    cluster_state_judge(here, &state_memory, &rules, clock_wall_msec());
+    cluster_state_judge(here, &state_memory, &rules, clock_monotonic_msec());
 }
 
 static void options_changed(void) {

@@ -29,6 +29,13 @@
 #define LATE_NSEC (100 * NSEC_PER_MSEC)
 #define MACHINES 2 /* of a Sentinel: this one, and the one before it */
 
+/* A Sentinel's request of votes for itself, an epoch. */
+struct ask {
+    int64_t sent_nsec; /* first */
+    int id;
+    uint64_t epoch;
+};
+
 /* ---- What is known ---- */
 
 static int servers, nodes;
@@ -53,12 +60,11 @@ static struct sentinel {
     /* Until then what it does may be a failover that was forced in an epoch that is not known. */
     int64_t forced_until_nsec;
     uint64_t forced_epoch; /* of the last one that is known; 0 = none */
-    struct ask {
-        int64_t sent_nsec; /* first */
-        int id;
-        uint64_t epoch;
-    } asks[ASKS_MAX]; /* for votes for itself, one an epoch; the last ones */
-    unsigned asks_count;
+    struct asks {
+        struct ask last[ASKS_MAX];
+        unsigned count; /* of all that there were */
+    } asks[MACHINES];
+    bool former_was_forced; /* whether the machine before this one may have had to fail over */
     uint64_t epoch_of_former_lives, epoch_of_this_life; /* the highest of configurations */
     unsigned life;
     bool may_fall;
@@ -121,17 +127,24 @@ static bool may_be_forced(const struct sentinel *s) {
     return s->is_ordered || world->now_nsec < s->forced_until_nsec;
 }
 
+static unsigned asks_kept(const struct asks *a) {
+    return a->count < ASKS_MAX ? a->count : ASKS_MAX;
+}
+
 /* A candidate that has asked for votes has voted for itself, perhaps. */
 void witness_note_renewed(int sentinel) {
     struct sentinel *s = &sentinels[sentinel];
-    for (unsigned i = 0; i < s->asks_count && i < ASKS_MAX; i++) {
-        struct vote *v = &s->votes[0][s->asks[i].epoch];
-        if (!v->id) v->id = s->asks[i].id + 1;
+    for (unsigned i = 0; i < asks_kept(&s->asks[0]); i++) {
+        const struct ask *a = &s->asks[0].last[i];
+        struct vote *v = &s->votes[0][a->epoch];
+        if (!v->id) v->id = a->id + 1;
     }
     for (int epoch = 0; epoch < EPOCHS_MAX; epoch++)
         if (s->votes[0][epoch].id) s->votes[1][epoch] = s->votes[0][epoch];
     memset(s->votes[0], 0, sizeof(s->votes[0]));
-    s->asks_count = 0;
+    s->former_was_forced = s->forced_epoch || may_be_forced(s);
+    s->asks[1] = s->asks[0];
+    s->asks[0].count = 0;
     s->id = NOBODY;
     s->may_fall = true;
     s->forced_epoch = s->config_epoch = 0;
@@ -228,9 +241,11 @@ static bool is_found_primary(int sentinel, uint64_t epoch, int address) {
     bool is_primary = promoted_nsec[address] || (is_new && address == FIRST_PRIMARY);
     if (!is_primary || is_demoted[address]) return false;
     for (int node = servers; node < nodes; node++) {
-        const struct sentinel *s = &sentinels[node];
-        for (unsigned i = 0; i < s->asks_count && i < ASKS_MAX; i++)
-            if (s->asks[i].epoch == epoch) return true;
+        for (int machine = 0; machine < MACHINES; machine++) {
+            const struct asks *asks = &sentinels[node].asks[machine];
+            for (unsigned i = 0; i < asks_kept(asks); i++)
+                if (asks->last[i].epoch == epoch) return true;
+        }
     }
     return false;
 }
@@ -296,13 +311,14 @@ static void take_ask(int node, uint64_t epoch, const char *id) {
     if (id[0] == '*' || epoch >= EPOCHS_MAX - 1) return;
     if (epoch > highest_epoch) highest_epoch = epoch;
     s->id = index_of_id(id);
-    for (unsigned i = 0; i < s->asks_count && i < ASKS_MAX; i++) {
-        struct ask *a = &s->asks[i];
+    struct asks *asks = &s->asks[0];
+    for (unsigned i = 0; i < asks_kept(asks); i++) {
+        struct ask *a = &asks->last[i];
         if (a->epoch != epoch || a->id != s->id) continue;
         if (network_seen_sent_nsec() < a->sent_nsec) a->sent_nsec = network_seen_sent_nsec();
         return;
     }
-    s->asks[s->asks_count++ % ASKS_MAX] = (struct ask){network_seen_sent_nsec(), s->id, epoch};
+    asks->last[asks->count++ % ASKS_MAX] = (struct ask){network_seen_sent_nsec(), s->id, epoch};
     candidacies++;
 }
 
@@ -348,10 +364,10 @@ static void take_answer(int node, int machine, int asker, const char *leader, ui
 /* ---- Promotions ---- */
 
 /* The epoch in which the Sentinel wanted to lead when it sent this. */
-static const struct ask *ask_before(const struct sentinel *s, int64_t sent_nsec) {
+static const struct ask *ask_before(const struct asks *asks, int64_t sent_nsec) {
     const struct ask *best = NULL;
-    for (unsigned i = 0; i < s->asks_count && i < ASKS_MAX; i++) {
-        const struct ask *a = &s->asks[i];
+    for (unsigned i = 0; i < asks_kept(asks); i++) {
+        const struct ask *a = &asks->last[i];
         if (a->sent_nsec > sent_nsec) continue;
         if (!best || a->sent_nsec > best->sent_nsec ||
             (a->sent_nsec == best->sent_nsec && a->epoch > best->epoch))
@@ -370,11 +386,11 @@ static bool has_told(int node, const struct ask *a, int64_t until_nsec) {
 
 /* The votes that the Sentinel has got until then. Where it needs its own, it has voted for itself:
  * that is noted. */
-static int votes_for(int node, const struct ask *a, int64_t until_nsec) {
+static int votes_for(int node, int machine, const struct ask *a, int64_t until_nsec) {
     int votes = 0, half = (nodes - servers) / 2;
     for (int i = servers; i < nodes; i++) votes += i != node && has_told(i, a, until_nsec);
-    if (votes == half) note_vote(node, 0, a->id, a->epoch);
-    return votes + (votes <= half && sentinels[node].votes[0][a->epoch].id - 1 == a->id);
+    if (votes == half) note_vote(node, machine, a->id, a->epoch);
+    return votes + (votes <= half && sentinels[node].votes[machine][a->epoch].id - 1 == a->id);
 }
 
 static void note_promotion(uint64_t epoch, int id, int server) {
@@ -382,9 +398,9 @@ static void note_promotion(uint64_t epoch, int id, int server) {
     epochs[epoch].promoted = server + 1;
 }
 
-static void take_elected(int node, int server, const struct ask *a) {
+static void take_elected(int node, int machine, int server, const struct ask *a) {
     struct epoch *e = &epochs[a->epoch];
-    int all = nodes - servers, votes = votes_for(node, a, network_seen_sent_nsec());
+    int all = nodes - servers, votes = votes_for(node, machine, a, network_seen_sent_nsec());
     if (votes <= all / 2)
         find("Sentinel %d promotes server %d in epoch %llu with %d votes of %d", node, server,
              (unsigned long long)a->epoch, votes, all);
@@ -394,22 +410,24 @@ static void take_elected(int node, int server, const struct ask *a) {
     note_promotion(a->epoch, a->id, server);
 }
 
+/* Of a Sentinel whose machine has been replaced since, too: the server may have been cut off. */
 static void take_promotion(int node, int server) {
     const struct sentinel *s = &sentinels[node];
-    const struct ask *a = ask_before(s, network_seen_sent_nsec());
+    int machine = machine_of(node);
+    const struct ask *a = ask_before(&s->asks[machine], network_seen_sent_nsec());
     promotions++;
     promoted_nsec[server] = world->now_nsec;
     is_demoted[server] = false;
     note("promotion", node, server, a ? (long)a->epoch : 0);
-    if (may_be_forced(s)) {
+    if (machine ? s->former_was_forced : may_be_forced(s)) {
         /* The order may yet be refused, because this failover is under way. */
         if (a && !epochs[a->epoch].promoted) epochs[a->epoch].promoted = server + 1;
         return;
     }
-    if (s->forced_epoch && (!a || a->epoch <= s->forced_epoch))
+    if (!machine && s->forced_epoch && (!a || a->epoch <= s->forced_epoch))
         note_promotion(s->forced_epoch, s->id, server);
     else if (a)
-        take_elected(node, server, a);
+        take_elected(node, machine, server, a);
     else
         find("Sentinel %d promotes server %d, but has asked for no vote", node, server);
 }

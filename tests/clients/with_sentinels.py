@@ -15,7 +15,8 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../crash"))
 
-from sentinel_group import LOCAL, local_group  # noqa: E402
+from processes import LOCAL  # noqa: E402
+from sentinel_group import local_group  # noqa: E402
 
 QUORUM, DOWN_AFTER_MS = 2, 1000
 # The next failover begins after twice this time, and the clients' tests make two.

@@ -10,7 +10,8 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../crash"))
 
-from sentinel_group import LOCAL, NAME, Client, Server, free_port, local_group  # noqa: E402
+from processes import LOCAL, Client, free_port  # noqa: E402
+from sentinel_group import NAME, Server, local_group  # noqa: E402
 
 QUORUM, DOWN_AFTER_MS, FAILOVER_TIMEOUT_MS = 2, 1000, 10000
 # Bounds, not measures.

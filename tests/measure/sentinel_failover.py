@@ -26,6 +26,7 @@ import servers
 
 sys.path.insert(0, os.path.join(servers.ROOT, 'tests', 'crash'))
 
+import processes  # noqa: E402
 import sentinel_group  # noqa: E402
 
 SENTINELS, SERVERS, QUORUM = 3, 3, 2
@@ -58,7 +59,7 @@ def write_once(sentinel):
         address = sentinel.primary_address()
         if not address:
             return False
-        client = sentinel_group.Client(address, 1)
+        client = processes.Client(address, 1)
         try:
             return client('ROLE')[0] == b'master' and client('SET', 'key', 'value') == 'OK'
         finally:

@@ -78,8 +78,10 @@ static int64_t data_age_msec(void) {
 
 static void fill_facts(struct cluster_own_facts *facts) {
     facts->offset = own_offset();
-    /* A call that is running within which this turn is nested may still write. */
-    if (own.manual.state == CLUSTER_MANUAL_PAUSES && loop_depth(client_loop()) <= 1)
+    /* A call that is running within which this turn is nested may still write. A replica has
+     * handed over, though its state is left with the next step only. */
+    if (own.manual.state == CLUSTER_MANUAL_PAUSES && cluster_node_is_primary(view->self) &&
+        loop_depth(client_loop()) <= 1)
         facts->marks |= CLUSTER_MARK_PAUSED;
 }
 

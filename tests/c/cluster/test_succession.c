@@ -311,6 +311,7 @@ static void test_hand_over(void **state) {
     expect_said("pinga");
     cluster_set_replica(c, c->self, scene_find(c, 'a'));
     cluster_succession_role_changed();
+    assert_int_equal(own_facts().marks, 0); /* a replica hands nothing over */
     cluster_succession_step();
     expect_said("release");
     close_scene();

@@ -10,11 +10,11 @@
  * Invariants
  *  1. A link is in `links`, and a node's `link` or `incoming` names it as long as it is open and
  *     the node's. A closed link is freed at once, or when its watcher's callback returns.
- *  2. A link holds fewer bytes of input than one frame, which is bounded: KNOWN_BYTES_MAX where
- *     the node is known, else CLUSTER_STRANGER_BYTES_MAX. Memory grows with the bytes that have
- *     come, not with what the header says.
- *  3. A turn reads READ_BYTES of a link at most, so that it has fewer than READ_BYTES /
- *     CLUSTER_HEADER_BYTES + 2 messages.
+ *  2. A link holds fewer bytes of input than one frame and one read: a frame is bounded,
+ *     KNOWN_BYTES_MAX where the node is known, else CLUSTER_STRANGER_BYTES_MAX. Memory grows with
+ *     the bytes that have come, not with what the header says.
+ *  3. A link is in `backlog` exactly while its input begins with a whole frame, or a malformed one,
+ *     that no callback is at. It is not read then. Links in `backlog` take turns, a message each.
  *  4. Parcels leave in the order in which they were sent. The first one that must wait for the disk
  *     holds those behind it.
  *  5. `queued_bytes` is the sum of the parcels' bytes in the queue. If a parcel would make it pass
@@ -22,7 +22,9 @@
  *     room. Where the node is not known the limit is STRANGER_QUEUE_MAX at most.
  *
  * Bus sockets are watched with LOOP_FIRST, so that a herd of clients does not make this node look
- * dead, and are served in nested turns, too (a busy script, a load).
+ * dead, and are served in nested turns, too (a busy script, a load). A herd of nodes in turn must
+ * not keep the clients away: a turn takes TURN_MESSAGES messages at most, and takes no further one
+ * after TURN_NSEC.
  */
 #include "bus/bus.h"
 
@@ -46,7 +48,14 @@
 #include "topology/nodes.h"
 #include "topology/nodes_file.h"
 
-#define READ_BYTES (64 * 1024)
+/* What a turn has for messages. 64 of a cluster of 500 nodes take about a millisecond; where each
+ * takes longer, or the machine does other work, time is the bound. Nodes at their usual rate send a
+ * few messages a second each. */
+#define TURN_MESSAGES 64
+#define TURN_NSEC (500 * 1000)
+/* One read: some messages, and more of a frame that is known to need more. */
+#define READ_BYTES (16 * 1024)
+#define READ_BYTES_MAX (64 * 1024)
 #define KNOWN_BYTES_MAX (CLUSTER_TEXTS_BYTES_MAX + UINT32_C(64) * 1024)
 /* Incoming links of nodes that are not known. More would only wait in the system's queue; a node's
  * first message makes it known, or shows that it is not. */
@@ -83,6 +92,7 @@ struct cluster_link {
     struct loop_watcher watcher;   /* first: the loop hands it back */
     struct loop_pending pending;   /* while `doomed` */
     struct list_link in_links;     /* in `links` */
+    struct list_link in_backlog;   /* in `backlog`; its `next` is NULL where it is not */
     struct lookup *lookup;         /* LOOKS_UP: the watcher's descriptor is the lookup's */
     struct connection *connection; /* NULL: a plain socket */
     enum link_phase phase;
@@ -93,6 +103,7 @@ struct cluster_link {
     int64_t opened_msec;   /* wall time */
     int64_t stranger_msec; /* monotonic: since when it is a stranger's */
     struct buffer input;
+    size_t taken; /* bytes at the begin of the input whose messages have been taken */
     struct queued *first, **last_next;
     size_t written; /* of the first parcel */
     size_t queued_bytes;
@@ -107,8 +118,12 @@ static struct {
     size_t strangers;
     bool kind_added;
     int64_t told_msec;
-} bus;
+    /* Of this turn: messages that may still be taken, and the time that they have taken. */
+    unsigned messages_left;
+    int64_t spent_nsec;
+} bus = {.messages_left = TURN_MESSAGES};
 static struct list_link links = {&links, &links};
+static struct list_link backlog = {&backlog, &backlog};
 static struct cluster_bus_counts counts;
 
 const struct cluster_bus_counts *cluster_bus_counts(void) { return &counts; }
@@ -205,9 +220,19 @@ static void leave_node(struct cluster_link *link) {
     if (node->incoming == link) node->incoming = NULL;
 }
 
+static void enter_backlog(struct cluster_link *link) { list_append(&backlog, &link->in_backlog); }
+
+static bool is_in_backlog(const struct cluster_link *link) { return link->in_backlog.next; }
+
+static void leave_backlog(struct cluster_link *link) {
+    list_remove(&link->in_backlog);
+    link->in_backlog.next = NULL;
+}
+
 void cluster_link_close(struct cluster_link *link) {
     if (link->phase == CLOSED) return;
     leave_node(link);
+    if (is_in_backlog(link)) leave_backlog(link);
     link->phase = CLOSED;
     loop_pending_end(bus.loop, &link->pending);
     if (link->connection) {
@@ -366,32 +391,54 @@ static bool take_frame(struct cluster_link *link, struct slice frame) {
     return true;
 }
 
-/* Takes all whole frames out of the input. False: the link is to be closed. */
-static bool take_frames(struct cluster_link *link) {
-    size_t done = 0, length;
-    while (link->phase == UP && done < link->input.length) {
-        struct slice rest = {link->input.bytes + done, link->input.length - done};
-        enum cluster_frame frame = cluster_message_frame(rest, frame_bytes_max(link), &length);
-        if (frame == CLUSTER_FRAME_PART) break;
-        if (frame == CLUSTER_FRAME_BAD) tell_malformed("frame");
-        if (frame == CLUSTER_FRAME_BAD || !take_frame(link, (struct slice){rest.bytes, length})) {
-            counts.malformed++;
-            return false;
-        }
-        done += length;
-    }
-    if (link->phase != UP) return true;
-    memmove(link->input.bytes, link->input.bytes + done, link->input.length - done);
-    link->input.length -= done;
-    if (!link->input.length) buffer_free(&link->input);
-    return true;
+static enum cluster_frame next_frame(const struct cluster_link *link, struct slice *frame,
+                                     size_t *length) {
+    *frame = (struct slice){link->input.bytes + link->taken, link->input.length - link->taken};
+    return cluster_message_frame(*frame, frame_bytes_max(link), length);
 }
 
-/* False: the link has ended, or is to be closed. */
+/* Takes one message out of the input, if there is a whole one. False: the link is to be closed. */
+static bool take_message(struct cluster_link *link) {
+    struct slice frame;
+    size_t length;
+    switch (next_frame(link, &frame, &length)) {
+    case CLUSTER_FRAME_PART: return true;
+    case CLUSTER_FRAME_BAD: tell_malformed("frame"); break;
+    case CLUSTER_FRAME_WHOLE:
+        link->taken += length;
+        if (take_frame(link, (struct slice){frame.bytes, length})) return true;
+        break;
+    }
+    counts.malformed++;
+    return false;
+}
+
+/* Gives back the room of what has been taken, when the rest is less than a frame. */
+static void forget_taken(struct cluster_link *link) {
+    size_t left = link->input.length - link->taken;
+    if (left) memmove(link->input.bytes, link->input.bytes + link->taken, left);
+    link->input.length = left;
+    link->taken = 0;
+    if (!left) buffer_free(&link->input);
+}
+
+/* How much to read: `frame_length` is that of the frame that has come in part, 0 = not known. */
+static size_t read_size(const struct cluster_link *link, size_t frame_length) {
+    size_t missing = frame_length ? frame_length - link->input.length : 0;
+    if (missing <= READ_BYTES) return READ_BYTES;
+    return missing < READ_BYTES_MAX ? missing : READ_BYTES_MAX;
+}
+
+/* Reads once. Whoever calls it looks then whether a frame is whole. False: the link has ended. */
 static bool read_some(struct cluster_link *link) {
-    char *room = buffer_reserve(&link->input, READ_BYTES);
-    ssize_t got = link->connection ? connection_read(link->connection, room, READ_BYTES)
-                                   : system_read(link->watcher.fd, room, READ_BYTES);
+    struct slice frame;
+    size_t length;
+    enum cluster_frame state = next_frame(link, &frame, &length);
+    ASSERT(state == CLUSTER_FRAME_PART && !link->taken);
+    size_t size = read_size(link, length);
+    char *room = buffer_reserve(&link->input, size);
+    ssize_t got = link->connection ? connection_read(link->connection, room, size)
+                                   : system_read(link->watcher.fd, room, size);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
         if (!link->input.length) buffer_free(&link->input);
         return true;
@@ -403,7 +450,7 @@ static bool read_some(struct cluster_link *link) {
     }
     link->input.length += (size_t)got;
     if (link->node) link->node->data_received_msec = clock_wall_msec();
-    return take_frames(link);
+    return true;
 }
 
 /* ---- The states ---- */
@@ -478,9 +525,8 @@ static bool shake_hands(struct cluster_link *link) {
 
 static bool serve_up(struct cluster_link *link, unsigned ready) {
     if (link->connection) ready = connection_ready(link->connection, ready);
-    if (ready & LOOP_READABLE && !read_some(link)) return false;
-    if (link->phase == UP && ready & LOOP_WRITABLE) return write_some(link);
-    return true;
+    if (ready & LOOP_READABLE && !is_in_backlog(link) && !read_some(link)) return false;
+    return ready & LOOP_WRITABLE ? write_some(link) : true;
 }
 
 static bool serve_link(struct cluster_link *link, unsigned ready) {
@@ -494,17 +540,54 @@ static bool serve_link(struct cluster_link *link, unsigned ready) {
     return false;
 }
 
+/* The end of a callback that has served the link. `lives`: nothing has shown that it ended. */
+static void link_served(struct cluster_link *link, bool lives) {
+    struct slice frame;
+    size_t length;
+    if (link->phase != CLOSED && (!lives || link->doomed)) cluster_link_close(link);
+    link->busy = false;
+    if (link->phase == CLOSED) {
+        link_free(link);
+        return;
+    }
+    if (link->phase == UP && !is_in_backlog(link)) {
+        if (next_frame(link, &frame, &length) != CLUSTER_FRAME_PART)
+            enter_backlog(link);
+        else if (link->taken)
+            forget_taken(link);
+    }
+    watch_wanted(link);
+}
+
+/* Takes messages, one of each link in turn, while the turn has some left. */
+static void take_messages(void) {
+    int64_t before = clock_monotonic_nsec(), after;
+    while (!list_is_empty(&backlog) && bus.messages_left && bus.spent_nsec < TURN_NSEC) {
+        struct cluster_link *link = LIST_ENTRY(backlog.next, struct cluster_link, in_backlog);
+        ASSERT(!link->busy);
+        leave_backlog(link);
+        link->busy = true;
+        bus.messages_left--;
+        link_served(link, link->doomed || take_message(link));
+        after = clock_monotonic_nsec();
+        bus.spent_nsec += after - before;
+        before = after;
+    }
+}
+
+bool cluster_bus_take(void) {
+    bus.messages_left = TURN_MESSAGES;
+    bus.spent_nsec = 0;
+    if (!list_is_empty(&backlog)) take_messages();
+    return !list_is_empty(&backlog);
+}
+
 static void link_ready(struct loop_watcher *watcher, unsigned ready) {
     struct cluster_link *link = (struct cluster_link *)watcher;
     ASSERT(!link->busy && link->phase != CLOSED);
     link->busy = true;
-    bool lives = !link->doomed && serve_link(link, ready) && !link->doomed;
-    if (link->phase != CLOSED && !lives) cluster_link_close(link);
-    link->busy = false;
-    if (link->phase == CLOSED)
-        link_free(link);
-    else
-        watch_wanted(link);
+    link_served(link, !link->doomed && serve_link(link, ready));
+    if (!list_is_empty(&backlog)) take_messages();
 }
 
 /* ---- Own links ---- */

@@ -5,6 +5,9 @@
  * come back), and accepts one from each node that knows it (incoming links). What a message means
  * is not known here: the hooks are told of each message that has come whole and could be parsed.
  *
+ * Messages are taken in turns, one of each link, and a turn of the loop takes a bounded share of
+ * them, so that a herd of nodes does not keep the clients away.
+ *
  * The other end may be anybody. A frame is bounded before memory is taken for it, and a link whose
  * bytes are no bus closes. A link whose queue of bytes to be sent passes
  * cluster-link-sendbuf-limit closes, and sooner where the node is not known. Each closes with a
@@ -87,6 +90,10 @@ void cluster_bus_accept(void);
 /* Closes all links. */
 void cluster_bus_close(void);
 extern const struct child_observer cluster_bus_child_observer; /* for server/wiring */
+/* Begins a turn's share of messages, and takes those that earlier turns have left. Returns whether
+ * messages are left again, so that the loop must not sleep. Called once a turn, also in nested
+ * turns, before what messages bring about is carried out. O(1) where none was left. */
+bool cluster_bus_take(void);
 /* Called before the loop sleeps: lets links send what has waited for the disk. O(1) where nothing
  * waits. */
 void cluster_bus_step(void);

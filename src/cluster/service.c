@@ -94,6 +94,7 @@ static void options_changed(void) {
 
 bool cluster_service_step(void) {
     if (!here) return false;
+    bool more = cluster_bus_take();
     cluster_carry_out_step();
     cluster_succession_step();
     if (here->changes != seen_changes) {
@@ -101,13 +102,14 @@ bool cluster_service_step(void) {
         seen_changes = here->changes;
         (void)cluster_file_later();
     }
-    bool more = cluster_file_step();
+    more |= cluster_file_step();
     cluster_bus_step();
     return more;
 }
 
 void cluster_service_within(void) {
     if (!here) return;
+    (void)cluster_bus_take(); /* the next turn goes on, which comes soon */
     cluster_file_advance();
     cluster_bus_step();
 }

@@ -29,8 +29,9 @@ static inline const struct connection_transport *scene_transport(void) { return 
 static inline int64_t scene_sendbuf_limit(void) { return scene_limit; }
 
 static inline bool scene_bus_step(void) {
+    bool more = cluster_bus_take();
     cluster_bus_step();
-    return false;
+    return more;
 }
 
 /* A port that was free just now; `below`: one at which a server can have a bus, too. */

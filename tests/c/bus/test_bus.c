@@ -16,8 +16,12 @@ static struct {
     struct cluster_id sender;
     size_t text_length;
     struct cluster_link *link;
+    unsigned from;      /* a bit for each of the nodes a to f that has sent */
     bool closes, knows; /* what the hook does with the link */
 } heard;
+
+/* Whether a message of this node, a to f, has come. */
+static bool heard_from(char digit) { return heard.from & 1U << (digit - 'a'); }
 
 static void note_connected(struct cluster_link *link) {
     heard.connected++;
@@ -28,6 +32,7 @@ static void note_received(struct cluster_link *link, const struct cluster_messag
     heard.received++;
     heard.type = m->type;
     heard.sender = m->sender;
+    if (*m->sender.text >= 'a') heard.from |= 1U << (*m->sender.text - 'a');
     heard.text_length = m->text.length;
     heard.link = link;
     if (heard.knows) {
@@ -240,6 +245,63 @@ static void test_strangers_give_way(void **state) {
     buffer_free(&bytes);
 }
 
+/* A herd sends as fast as it can. A turn takes few of its messages, which the loop goes on with
+ * without sleeping, and a node that sends one message is not kept waiting behind them. */
+static void test_a_herd_takes_turns(void **state) {
+    enum { HERD = 100, EACH = 40, TURN_MAX = 64 };
+    int herd[HERD];
+    struct buffer many, one;
+    buffer_init(&many, MEMORY_OTHER);
+    buffer_init(&one, MEMORY_OTHER);
+    for (int i = 0; i < EACH; i++) scene_print(CLUSTER_PING, 'a', SLICE(""), &many);
+    scene_print(CLUSTER_PING, 'b', SLICE(""), &one);
+    for (int i = 0; i < HERD; i++) herd[i] = scene_connect();
+    int quiet = scene_connect();
+    for (int i = 0; i < HERD; i++)
+        assert_int_equal(send(herd[i], many.bytes, many.length, 0), many.length);
+    /* One round of all before, and one that reads. */
+    for (int turn = 0; turn < 4; turn++) {
+        unsigned before = heard.received;
+        scene_turns(1);
+        assert_in_range(heard.received - before, 1, 2 * TURN_MAX);
+    }
+    assert_int_equal(send(quiet, one.bytes, one.length, 0), one.length);
+    unsigned sent_at = heard.received;
+    while (!heard_from('b')) {
+        unsigned before = heard.received;
+        scene_turns(1);
+        assert_in_range(heard.received - before, 1, 2 * TURN_MAX);
+        assert_in_range(heard.received - sent_at, 1, 4 * HERD);
+    }
+    SCENE_UNTIL(heard.received == HERD * EACH + 1);
+    for (int i = 0; i < HERD; i++) close(herd[i]);
+    close(quiet);
+    scene_turns(5);
+    buffer_free(&many);
+    buffer_free(&one);
+}
+
+/* A link that closes while messages of it wait, by its node's leaving or in the hook. */
+static void test_closes_with_messages_left(void **state) {
+    struct buffer bytes;
+    buffer_init(&bytes, MEMORY_OTHER);
+    for (int i = 0; i < 80; i++) scene_print(CLUSTER_PING, 'a', SLICE(""), &bytes);
+    for (int closes = 0; closes < 2; closes++) {
+        unsigned before = heard.received;
+        int fd = scene_connect();
+        heard.closes = closes;
+        assert_int_equal(send(fd, bytes.bytes, bytes.length, 0), bytes.length);
+        SCENE_UNTIL(heard.received > before);
+        if (!closes) cluster_link_close(heard.link);
+        unsigned after = heard.received;
+        scene_turns(5);
+        assert_int_equal(heard.received, after);
+        assert_true(scene_is_closed(fd));
+        close(fd);
+    }
+    buffer_free(&bytes);
+}
+
 /* ---- own links ---- */
 
 static void test_own_link(void **state) {
@@ -401,6 +463,8 @@ int main(void) {
         TEST(test_closed_within_the_hook),
         TEST(test_a_node_leaves),
         TEST(test_strangers_give_way),
+        TEST(test_a_herd_takes_turns),
+        TEST(test_closes_with_messages_left),
         TEST(test_own_link),
         TEST(test_names),
         TEST(test_refused),

@@ -25,6 +25,10 @@ CALM_BINS = 5
 SAVES = {'BGSAVE': ('rdb_bgsave_in_progress', 'rdb_last_cow_size'),
          'BGREWRITEAOF': ('aof_rewrite_in_progress', 'aof_last_cow_size')}
 SAVE_BEGINS_S = 2  # how long the fork's wake is looked at
+# The command that lets active defragmentation begin, which was on and saw too little waste.
+DEFRAG_BEGINS = ['CONFIG', 'SET', 'active-defrag-ignore-bytes']
+DEFRAG_LOOK_S = 3  # resident memory is the median of so long
+DEFRAG_CALM_S = 1  # INFO's figures of it may be so old
 
 
 class Data:
@@ -507,12 +511,77 @@ def joining_figures(data):
     return found
 
 
+def first_command(data, words):
+    """When the first event that sends such a command began, on the run's timeline; or None."""
+    zero = data.run['phases'][0]['started_monotonic_nsec'] / 1e9
+    began = [event['began'] - zero for phase in data.run['phases'] for event in phase['events']
+             if (event.get('words') or [])[:len(words)] == words]
+    return min(began, default=None)
+
+
+def main_thread_cpu(data):
+    """CPU seconds of the thread that runs commands, by sample."""
+    return data.field('used_cpu_user_main_thread') + data.field('used_cpu_sys_main_thread')
+
+
+def longest_turn_within(data, began, ended):
+    """The longest turn between two moments while the core ran; None where it is not known."""
+    turns, at = data.field('eventloop_turn_cpu_usec_max'), data.at
+    if turns is None:
+        return None
+    chosen = numpy.flatnonzero((at >= began) & (at < ended))
+    samples = [(turns[i], data.rows[i]['eventloop_turn_cpu_usec_histogram']) for i in chosen]
+    return witness.longest_turn_apart(samples, at[chosen], data.stops)
+
+
+def defragmenting_figures(data):
+    """What active defragmentation gave back, and what that took, from the moment on at which an
+    event lets it begin. Before that moment is what the same load takes without it."""
+    began = first_command(data, DEFRAG_BEGINS)
+    if began is None:
+        return {}
+    used, resident, at = data.field('used_memory'), data.field('used_memory_rss'), data.at
+    end = at >= at[-1] - DEFRAG_LOOK_S
+    before = (at >= began - DEFRAG_LOOK_S) & (at < began)
+    found = {'RSS by used memory before': float(numpy.median((resident / used)[before])),
+             'RSS by used memory at the end': float(numpy.median((resident / used)[end])),
+             'used memory at the end, MB': float(used[-1]) / 1e6}
+    given = float(numpy.median(resident[before]) - numpy.median(resident[end])) / 1e6
+    found['given back, MB'] = given
+    load = data.stream == LOAD
+    calm = percentile(data.latency[load & (data.due < began)], 0.999)
+    found['p99.9 before, ms'] = calm
+    runs = at[(data.field('active_defrag_running') > 0) & (at > began)]
+    if not len(runs):
+        return found
+    ended = float(runs[-1])
+    found['until it settled, s'] = ended - began
+    during = percentile(data.latency[load & (data.due >= began) & (data.due < ended)], 0.999)
+    found['p99.9 meanwhile, ms'] = during
+    found['p99.9 meanwhile, times that before'] = during / calm
+    found['max meanwhile, ms'] = \
+        float(data.latency[load & (data.due >= began) & (data.due < ended)].max())
+    turn = longest_turn_within(data, began, ended + DEFRAG_CALM_S)
+    if turn is not None:
+        found['longest turn meanwhile, CPU ms'] = turn
+    cpu, over = main_thread_cpu(data), min(ended + DEFRAG_CALM_S, float(at[-1]))
+    at_cpu = numpy.interp([float(at[0]), began, over], at, cpu)
+    calm_share = (at_cpu[1] - at_cpu[0]) / (began - float(at[0]))
+    spent_msec = 1e3 * float(at_cpu[2] - at_cpu[1] - calm_share * (over - began))
+    found['CPU of it, ms'] = spent_msec
+    if given > 1:
+        found['CPU of it for each MB given back, ms'] = spent_msec / given
+    found['blocks moved'] = float(data.field('active_defrag_hits')[-1])
+    return found
+
+
 def figures(data, columns):
     found, data = {}, data.warm()
     for part in (flow_figures(data, columns), latency_figures(data), memory_figures(data),
                  eviction_figures(data), recovery_figures(data, columns), stale_figures(data),
                  connection_figures(data), slowlog_figures(data), log_figures(data),
-                 saving_figures(data), joining_figures(data), server_figures(data)):
+                 saving_figures(data), joining_figures(data), server_figures(data),
+                 defragmenting_figures(data)):
         found.update(part)
     phases = data.run['phases']
     found['load late by over 5 ms, %'] = 100 * max(p['late']['own_share'] for p in phases)

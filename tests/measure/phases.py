@@ -14,6 +14,7 @@ import threading
 import time
 
 import disk
+import made_requests
 import servers
 import witness
 from servers import MeasureError, LOAD_CORE, SERVER_CORE, SPARE_CORES, Load
@@ -26,7 +27,8 @@ INFO_FIELDS = ['used_memory', 'used_memory_rss', 'used_memory_overhead', 'used_m
                'total_commands_processed', 'keyspace_hits', 'keyspace_misses', 'keys', 'expires',
                'aof_buffer_length', 'rdb_bgsave_in_progress', 'aof_rewrite_in_progress',
                'mem_clients_slaves', 'mem_replication_backlog', 'walk_waiting_bytes',
-               'eventloop_turn_cpu_usec_histogram']
+               'active_defrag_running', 'active_defrag_hits', 'used_cpu_user_main_thread',
+               'used_cpu_sys_main_thread', 'eventloop_turn_cpu_usec_histogram']
 # What is kept of INFO persistence and stats at a phase's end.
 SAVING_FIELDS = ('aof_delayed_fsync', 'rdb_last_cow_size', 'aof_last_cow_size', 'latest_fork_usec',
                  'walk_main_thread_usec', 'walk_copied_bytes', 'walk_keys_ahead',
@@ -120,6 +122,9 @@ class Run:
         return result
 
     def fill(self, phase):
+        if 'requests' in phase:
+            made_requests.send(self.server.wire, phase['requests'])
+            return
         folder = os.path.join(self.folder, f'fill-{len(self.fills)}')
         load = {'arrivals': 'closed', 'connections': 20, 'pipeline': 50, 'mix': 'set=1',
                 'held-keys': 0, 'seconds': 300, **self._special(phase['load'])}

@@ -84,6 +84,13 @@ def draw_memory(axis, data, columns):
     axis.yaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda v, _: f'{v:g} MB'))
 
 
+def draw_fragmentation(axis, data, columns):
+    used, resident = data.field('used_memory'), data.field('used_memory_rss')
+    if used is not None:
+        axis.plot(data.at, resident / used, color=RED, linewidth=1.2, label='RSS by used memory')
+        axis.axhline(1, color='black', linewidth=0.8, linestyle='--')
+
+
 def draw_keys(axis, data, columns):
     keys = data.field('keys')
     if keys is not None:
@@ -109,7 +116,8 @@ PANELS = {'flow': ('Throughput', draw_flow), 'latency': ('Latency from the due t
           'probe': ('PING each millisecond', draw_probe),
           'evictions': ('Evictions', draw_evictions), 'memory': ('Memory', draw_memory),
           'dead': ('Dead keys', draw_dead), 'expired': ('Expired', draw_expired),
-          'keys': ('Keys', draw_keys), 'hits': ('Hit ratio', draw_hits)}
+          'fragmentation': ('Resident memory', draw_fragmentation), 'keys': ('Keys', draw_keys),
+          'hits': ('Hit ratio', draw_hits)}
 
 
 def _mark(axis, data):

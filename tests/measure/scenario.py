@@ -16,6 +16,9 @@ CASE_NAMES = {'name', 'title', 'story', 'server', 'reference', 'reference-label'
 SAVING_CORES = {'own', 'shared'}
 PHASE_NAMES = {'name', 'load', 'quick', 'event', 'start-before-due-s', 'rest-s', 'settle',
                'warm-up-s', 'sync-ms', 'await-save-s'}
+FILL_NAMES = PHASE_NAMES | {'requests'}
+REQUESTS_NAMES = {'count', 'first', 'spare-each', 'groups', 'words', 'each', 'at-once',
+                  'value-bytes'}
 EVENTS = {'stop', 'hog', 'command', 'join'}
 TARGETS = {'figure', 'variant', 'at-most', 'at-least', 'of', 'of-figure', 'of-case', 'factor',
            'sense', 'or-at-most'}
@@ -49,6 +52,20 @@ def _phase(where, phase, common, quick):
     return phase
 
 
+def _fill(where, fill, quick):
+    """A fill is by a load, or by requests that are made here (requests.py)."""
+    _known(where, fill, FILL_NAMES)
+    made = fill.get('requests')
+    if made is None:
+        return _phase(where, fill, {}, quick)
+    if 'load' in fill:
+        raise ScenarioError(f'{where}: a load, or requests')
+    _known(where, made, REQUESTS_NAMES)
+    made = {'first': 0, 'spare-each': 0, 'groups': 1, 'each': [], 'at-once': 1, 'value-bytes': 0,
+            **made, **(fill.get('quick', {}) if quick else {})}
+    return {'requests': made, 'load': {'requests': made['count']}}
+
+
 def _case(path, whole, case, quick):
     where = f'{path}: case {case.get("name")}'
     _known(where, case, CASE_NAMES)
@@ -63,7 +80,7 @@ def _case(path, whole, case, quick):
     fills = case.get('fill', whole.get('fill', []))
     case.update(
         server=server, reference=case.get('reference'),
-        fill=[_phase(f'{where}, fill', fill, {}, quick) for fill in fills],
+        fill=[_fill(f'{where}, fill', fill, quick) for fill in fills],
         phase=[_phase(f'{where}, phase', phase, common, quick) for phase in case['phase']],
         target=case.get('target', []) + whole.get('target', []),
         panels=case.get('panels', whole.get('panels', [])),

@@ -78,31 +78,15 @@
 #include <emmintrin.h>
 #endif
 
-#include "base/list.h"
 #include "base/memory.h"
 #include "base/panic.h"
 #include "base/prefetch.h"
 #include "base/probes.h"
 #include "base/random.h"
+#include "ds/table_internal.h"
 
 #define LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
-
-/* LeakSanitizer must see the addresses as they are. */
-#ifdef EVENKEEL_SANITIZER
-#define TABLE_TAG_BITS 0
-#else
-#define TABLE_TAG_BITS 16
-#endif
-#define TAG_HASH_SHIFT 16 /* the lowest hash bit that the tag holds */
-#define ADDRESS_BITS 48
-#define ADDRESS_MASK ((UINT64_C(1) << ADDRESS_BITS) - 1)
-
-#define SLOTS TABLE_BUCKET_SLOTS
-#define LINK_SLOT (SLOTS - 1)
-#define OCCUPANCY_SHIFT 56
-#define OCCUPANCY_ALL 0x7fU
-#define HEAD_LINK (UINT64_C(1) << 63)
 
 /* How many buckets ahead table_each prefetches elements: some twenty misses are under way. */
 #define EACH_AHEAD 4
@@ -113,11 +97,6 @@
 #define SCAN_GROUP ((size_t)8)
 #define SCAN_RING (3 * SCAN_GROUP)
 #define SCAN_PARTS (1U << TABLE_SCAN_PART_BITS)
-#define CHUNK_BUCKETS ((size_t)1024)
-#define CHUNK_SHIFT 10
-#define PAGE_CHUNKS ((size_t)512)
-#define PAGE_SHIFT 9
-#define ROOT_PAGES_MAX ((size_t)8192)
 #define BUCKETS_MAX (ROOT_PAGES_MAX * PAGE_CHUNKS * CHUNK_BUCKETS - 1)
 /* A chunk of a table with n buckets grows by n / CHUNK_STEP_SHARE buckets at least, but with the
  * allocator's classes, of which there are CLASSES_PER_DOUBLING. A chunk of less than CHUNK_DOUBLED
@@ -127,12 +106,6 @@
 #define CHUNK_STEP_SHARE 16
 #define CLASSES_PER_DOUBLING 4
 #define CHUNK_DOUBLED 8
-/* Large blocks are whole pages, because the allocator gives a large block without alignment a
- * random start within its first page, so each would touch one page more than it fills. */
-#define LARGE_ALIGNMENT 4096
-#define LARGE_BUCKETS ((size_t)256) /* 16 KiB, the allocator's smallest large block */
-#define BUCKET_BYTES sizeof(struct bucket)
-
 #define MIN_FILL_PERCENT_DEFAULT 10
 #define MIN_FILL_PERCENT_MAX 50
 #define SHRINK_STOP_PERCENT 80
@@ -140,9 +113,6 @@
 #define AVOID_LOAD_FACTOR 2  /* above this times the load limit it grows, too */
 #define SPLITS_PER_INSERT 2
 
-/* Overflow buckets are counted by their depth in the chain; the last counter is for all deeper
- * ones. */
-#define DEPTHS 3
 #define WORD_BYTES 8 /* allocations are multiples of it */
 /* table_random draws so often before it draws a rank, and prefetches the buckets of so many draws
  * together. */
@@ -150,50 +120,6 @@
 #define RANDOM_BATCH 8
 /* table_sample looks at up to so many buckets for each element that it wants. */
 #define SAMPLE_BUCKETS_PER_ELEMENT 16
-
-/* `head`: byte i (from the lowest) is slot i's fingerprint, the top byte has the occupancy bits of
- * the seven slots and, as its top bit, whether the last slot is a link. */
-struct bucket {
-    uint64_t head;
-    uint64_t slots[SLOTS];
-} __attribute__((aligned(64)));
-
-_Static_assert(sizeof(struct bucket) == 64, "a bucket is one cache line");
-_Static_assert(CHUNK_BUCKETS * sizeof(struct bucket) == TABLE_CHUNK_BYTES, "a chunk is full");
-_Static_assert(ROOT_PAGES_MAX * sizeof(void *) <= TABLE_CHUNK_BYTES, "the root is no large block");
-
-/* A part of the directory: the chunks' addresses, and behind them, as uint32_t, the numbers of
- * elements in their chains. It has room for 2^page_shift chunks. */
-struct page {
-    struct bucket *chunks[1];
-};
-#define PAGE_BYTES(chunks) ((chunks) * (sizeof(struct bucket *) + sizeof(uint32_t)))
-
-/* What a lookup reads stands in the first 32 bytes, which are in one line of the cache even where
- * tables stand side by side (table_create_many). */
-struct table {
-    uint32_t buckets;     /* n */
-    uint32_t low_mask;    /* 2^L - 1 */
-    struct bucket *first; /* chunk 0, or no_bucket */
-    struct page **root;   /* chunk 0 of page 0 is not used; NULL while there is only chunk 0 */
-    const struct table_type *type;
-    size_t count;
-    size_t bytes;
-    struct list_link link;
-    uint32_t splits, merges; /* since creation; they wrap */
-    uint32_t depths[DEPTHS]; /* overflow buckets at depth 1, 2 ...; 0 = the primary one */
-    int32_t unseen;          /* of bytes, in words: see table_bytes_seen */
-    uint16_t deepest;        /* no chain is deeper, while depths[DEPTHS - 1] is not 0 */
-    uint16_t last_capacity;  /* of the last chunk, in buckets */
-    uint8_t root_shift;      /* the root has room for 2^root_shift pages */
-    uint8_t page_shift;
-    bool shrinking : 1;    /* owes shrinking */
-    bool listed : 1;       /* in `payable` or `waiting` */
-    bool watched : 1;      /* table_watch */
-    bool side_by_side : 1; /* made by table_create_many */
-};
-
-_Static_assert(sizeof(struct table) == TABLE_BYTES, "the header promises this size");
 
 static enum table_resize resize_mode = TABLE_RESIZE_FREE;
 static unsigned min_fill_percent = MIN_FILL_PERCENT_DEFAULT;
@@ -216,8 +142,6 @@ static inline uint64_t word_make(uint64_t hash, const void *element) {
     return address;
 #endif
 }
-
-static inline void *word_element(uint64_t word) { return (void *)(uintptr_t)(word & ADDRESS_MASK); }
 
 static inline bool word_tag_fits(uint64_t word, uint64_t hash) {
 #if TABLE_TAG_BITS
@@ -247,10 +171,6 @@ static inline unsigned head_match(uint64_t head, uint64_t fingerprint) {
     return bits & (unsigned)(head >> OCCUPANCY_SHIFT) & OCCUPANCY_ALL;
 }
 
-static inline unsigned head_occupied(uint64_t head) {
-    return (unsigned)(head >> OCCUPANCY_SHIFT) & OCCUPANCY_ALL;
-}
-
 static inline uint64_t bucket_fingerprint(const struct bucket *b, unsigned slot) {
     return b->head >> (8 * slot) & 0xff;
 }
@@ -267,10 +187,6 @@ static inline void bucket_clear(struct bucket *b, unsigned slot) {
     b->slots[slot] = 0;
 }
 
-static inline struct bucket *bucket_next(const struct bucket *b) {
-    return b->head & HEAD_LINK ? (struct bucket *)(uintptr_t)b->slots[LINK_SLOT] : NULL;
-}
-
 static void bucket_prefetch_elements(const struct bucket *b) {
     for (unsigned m = head_occupied(b->head); m != 0; m &= m - 1)
         prefetch(word_element(b->slots[__builtin_ctz(m)]));
@@ -282,13 +198,6 @@ static inline size_t index_of(const struct table *t, uint64_t hash) {
     uint32_t index = (uint32_t)hash & (t->low_mask << 1 | 1);
     /* Without a branch, which would be mispredicted for up to half of the hashes. */
     return index & (t->low_mask | -(uint32_t)(index < t->buckets));
-}
-
-static inline struct bucket *bucket_at(const struct table *t, size_t index) {
-    if (index < CHUNK_BUCKETS) return t->first + index;
-    size_t chunk = index >> CHUNK_SHIFT;
-    ASSERT_SLOW(t->root); /* there is more than one chunk */
-    return t->root[chunk >> PAGE_SHIFT]->chunks[chunk % PAGE_CHUNKS] + index % CHUNK_BUCKETS;
 }
 
 /* Elements in the chunk's chains, for any but chunk 0. */
@@ -470,10 +379,6 @@ static void chain_remove(struct table *t, struct bucket *primary, uint64_t *slot
 
 /* ---- Chunks and the directory ---- */
 
-static size_t chunk_alignment(size_t buckets) {
-    return buckets < LARGE_BUCKETS ? BUCKET_BYTES : LARGE_ALIGNMENT;
-}
-
 static size_t power_below(size_t n) { return (size_t)1 << (63 - __builtin_clzll(n)); }
 
 /* The capacity that follows on this one of a chunk whose first bucket is `start`. */
@@ -493,11 +398,6 @@ static struct bucket *buckets_alloc(struct table *t, size_t buckets) {
 static void buckets_free(struct table *t, struct bucket *chunk, size_t buckets) {
     t->bytes -= memory_good_size(buckets * BUCKET_BYTES);
     memory_free_aligned(chunk, chunk_alignment(buckets), buckets * BUCKET_BYTES, t->type->class);
-}
-
-/* The place of a chunk's address. */
-static struct bucket **chunk_place(struct table *t, size_t chunk) {
-    return chunk == 0 ? &t->first : &t->root[chunk >> PAGE_SHIFT]->chunks[chunk % PAGE_CHUNKS];
 }
 
 /* Gives the last chunk another capacity; `used` of its buckets are kept. */
@@ -1050,21 +950,6 @@ void table_prefetch_element(const struct table *t, uint64_t hash) {
 
 /* The mask of the bucket that the cursor is in, found as in index_of: a bucket that has been split
  * in this round is addressed by one bit more than the unsplit ones. */
-static inline uint64_t scan_mask(const struct table *t, uint64_t cursor) {
-    uint64_t mask = t->low_mask;
-    return (cursor & mask) + mask + 1 < t->buckets ? mask << 1 | 1 : mask;
-}
-
-/* The bucket that the cursor is in; moves the cursor behind it. */
-static size_t scan_next(const struct table *t, uint64_t *cursor) {
-    uint64_t mask = scan_mask(t, *cursor), index = *cursor & mask;
-    /* An increment in reversed order: it carries from the mask's highest bit down. */
-    uint64_t next = index, bit = (mask + 1) >> 1;
-    for (; next & bit; bit >>= 1) next ^= bit;
-    *cursor = next | bit;
-    return index;
-}
-
 uint64_t table_scan(const struct table *t, uint64_t cursor,
                     void (*visit)(void *element, void *context), void *context) {
     if (t->buckets == 0) return 0;
@@ -1287,93 +1172,6 @@ void table_sweep(const struct table *t, size_t *position,
 }
 
 /* ---- Statistics and checks ---- */
-
-/* ---- Moving blocks ---- */
-
-struct table *table_relocate(struct table *t, struct relocation *r) {
-    ASSERT_SLOW(!t->side_by_side && !t->watched);
-    size_t bytes = t->last_capacity * BUCKET_BYTES;
-    if (t->buckets != 0 && t->buckets <= CHUNK_BUCKETS && bytes <= RELOCATION_BYTES_MAX &&
-        relocation_wants(r, t->first)) {
-        t->first = relocation_move_aligned(r, t->first, chunk_alignment(t->last_capacity), bytes,
-                                           t->type->class);
-    }
-    t = relocation_settle(r, t, t->type->class);
-    if (t->listed) t->link.next->previous = t->link.previous->next = &t->link;
-    return t;
-}
-
-/* Moves overflow buckets that are wanted elsewhere, of up to RELOCATION_ASK_MAX a call. */
-static void links_relocate(struct table *t, struct bucket *const *with_link, unsigned count,
-                           struct relocation *r) {
-    void *asked[RELOCATION_ASK_MAX];
-    for (unsigned i = 0; i < count; i++) asked[i] = bucket_next(with_link[i]);
-    for (uint64_t wanted = relocation_ask(r, asked, count); wanted != 0; wanted &= wanted - 1) {
-        unsigned i = (unsigned)__builtin_ctzll(wanted);
-        with_link[i]->slots[LINK_SLOT] = (uint64_t)(uintptr_t)relocation_move_aligned(
-            r, asked[i], BUCKET_BYTES, BUCKET_BYTES, t->type->class);
-    }
-}
-
-/* Moves the overflow buckets at one depth after the other, because a bucket that moves takes the
- * link to the next one along. */
-static void chains_relocate(struct table *t, struct bucket *const *primaries, unsigned count,
-                            struct relocation *r) {
-    struct bucket *level[SCAN_GROUP];
-    unsigned linked = 0;
-    for (unsigned i = 0; i < count; i++)
-        if (bucket_next(primaries[i])) level[linked++] = primaries[i];
-    while (linked > 0) {
-        unsigned deeper = 0;
-        links_relocate(t, level, linked, r);
-        for (unsigned i = 0; i < linked; i++) {
-            struct bucket *b = bucket_next(level[i]);
-            if (bucket_next(b)) level[deeper++] = b;
-        }
-        linked = deeper;
-    }
-}
-
-struct relocating {
-    struct table *table;
-    struct relocation *r;
-    table_group_visit *visit;
-    void *context;
-    struct table_group group;
-};
-
-static void group_end(struct relocating *w) {
-    w->group.wanted = relocation_ask(w->r, w->group.elements, w->group.count);
-    w->visit(w->table, &w->group, w->r, w->context);
-    w->group.count = 0;
-}
-
-static void group_add_chain(struct relocating *w, struct bucket *b) {
-    for (; b != NULL; b = bucket_next(b)) {
-        for (unsigned m = head_occupied(b->head); m != 0; m &= m - 1) {
-            uint64_t *slot = &b->slots[__builtin_ctz(m)];
-            w->group.slots[w->group.count] = slot;
-            w->group.elements[w->group.count++] = word_element(*slot);
-            if (w->group.count == RELOCATION_ASK_MAX) group_end(w);
-        }
-    }
-}
-
-uint64_t table_relocate_some(struct table *t, uint64_t cursor, struct relocation *r,
-                             table_group_visit *visit, void *context) {
-    struct relocating w = {.table = t, .r = r, .visit = visit, .context = context};
-    struct bucket *primaries[SCAN_GROUP];
-    unsigned count = 0;
-    if (t->buckets == 0) return 0;
-    do {
-        primaries[count] = bucket_at(t, scan_next(t, &cursor));
-        prefetch(primaries[count++]);
-    } while (count < SCAN_GROUP && cursor != 0);
-    chains_relocate(t, primaries, count, r);
-    for (unsigned i = 0; i < count && visit != NULL; i++) group_add_chain(&w, primaries[i]);
-    if (w.group.count > 0) group_end(&w);
-    return cursor;
-}
 
 void table_stats(const struct table *t, struct table_stats *stats) {
     *stats = (struct table_stats){

@@ -213,16 +213,20 @@ struct table_group {
 };
 typedef void table_group_visit(struct table *t, const struct table_group *group,
                                struct relocation *r, void *context);
-/* Moves the struct of a table of table_create, and its buckets where they are one small block, as
- * far as they are wanted elsewhere. Returns the table's address. Not for a table that a save
- * watches. O(1). */
+/* Moves the struct of a table of table_create, if it is wanted elsewhere. Returns the table's
+ * address. Not for a table that a save watches. O(1). */
 MUST_USE struct table *table_relocate(struct table *t, struct relocation *r);
+/* Moves the structs of table_create_many, if they are wanted elsewhere. Returns the address of the
+ * first. O(count). */
+MUST_USE struct table *table_relocate_many(struct table *tables, size_t count,
+                                           struct relocation *r);
 /* Goes on over the next few buckets in the order of table_scan, whose promise holds for the
  * cursors: moves their overflow buckets and then calls `visit`, at least once, unless they are
  * empty, for their elements. `visit` (NULL = elements stay) moves the elements that are wanted and
  * puts their new addresses into their slots (table_slot_replace); otherwise it must not change the
  * table. It may change the slots of other elements: an element's slot is true, `elements` may be
- * out of date. */
+ * out of date. Cursor 0 also moves the directory, and the last chunk where it is a small block: one
+ * block for each 500,000 buckets. */
 uint64_t table_relocate_some(struct table *t, uint64_t cursor, struct relocation *r,
                              table_group_visit *visit, void *context);
 

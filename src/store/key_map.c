@@ -32,6 +32,7 @@
 #include "base/panic.h"
 #include "base/prefetch.h"
 #include "base/random.h"
+#include "base/relocation.h"
 #include "ds/table.h"
 #include "store/entry.h"
 
@@ -421,16 +422,27 @@ bool key_walk_is_ahead(const struct key_walk *walk, uint64_t hash) {
     return table_place(hash) >= table_place(walk->cursor);
 }
 
+/* The table of the slot at which the walk is. Where a group of slots begins, its blocks are moved. */
+static struct table *slot_relocate(struct slot_tables *s, const struct key_walk *walk,
+                                   struct relocation *r) {
+    unsigned group = walk->slot >> GROUP_SHIFT;
+    if (walk->slot % GROUP_SLOTS == 0 && walk->cursor == 0 && s->tables[group]) {
+        s->tables[group] = table_relocate_many(s->tables[group], GROUP_SLOTS, r);
+        s->counts[group] = relocation_settle(r, s->counts[group], MEMORY_DATASET);
+    }
+    return slot_table(s, walk->slot);
+}
+
 void key_map_relocate_some(const struct key_map *map, struct key_walk *walk, struct relocation *r,
                            void (*visit)(struct table *t, const struct table_group *group,
                                          struct relocation *r, void *context),
                            void *context) {
-    struct table *t = map->slots ? slot_table(map->slots, walk->slot) : map->table;
+    struct table *t = map->slots ? slot_relocate(map->slots, walk, r) : map->table;
     unsigned looks = GROUP_SLOTS;
     while (map->slots && (!t || table_count(t) == 0) && looks-- > 0) {
         walk_next_slot(walk);
         if (walk->done) return;
-        t = slot_table(map->slots, walk->slot);
+        t = slot_relocate(map->slots, walk, r);
     }
     walk->cursor = t ? table_relocate_some(t, walk->cursor, r, visit, context) : 0;
     if (!map->slots)

@@ -120,7 +120,8 @@ bool key_walk_is_ahead(const struct key_walk *walk, uint64_t hash);
 struct relocation;
 struct table_group;
 /* table_relocate_some from where the walk is, over a few buckets, or empty slots; hidden slots are
- * included. A new walk is all zero. The tables' structs stay. */
+ * included. A new walk is all zero. The structs of slots' tables move; that of a table for all keys
+ * stays. */
 void key_map_relocate_some(const struct key_map *map, struct key_walk *walk, struct relocation *r,
                            void (*visit)(struct table *t, const struct table_group *group,
                                          struct relocation *r, void *context),

@@ -1199,7 +1199,8 @@ static void relocate_node(struct stream *s, struct slice key, struct relocation 
     if (front) s->front = *slot;
 }
 
-/* The cursor is the ID of the last node that is through: no node has the ID 0-0. */
+/* The cursor is the ID of the last node that is through: no node has the ID 0-0, and the highest ID
+ * stands for all nodes, when the groups follow. */
 static bool stream_relocate(struct value *v, struct value_cursor *c, struct relocation *r) {
     struct stream_id at = {c->place, c->further};
     struct stream *s = v->pointer;
@@ -1207,10 +1208,14 @@ static bool stream_relocate(struct value *v, struct value_cursor *c, struct relo
         v->pointer = s = relocation_settle(r, s, MEMORY_DATASET);
         s->nodes = rax_relocate(s->nodes, r);
     }
+    if (stream_id_compare(at, STREAM_ID_MAX) == 0) return stream_groups_relocate(s, false, r);
     s->tail = NULL; /* its place may move */
     while (r->budget > 0) {
         char bytes[STREAM_KEY_BYTES];
-        if (!node_seek(s, RAX_ABOVE, at, &at)) return true;
+        if (!node_seek(s, RAX_ABOVE, at, &at)) {
+            *c = (struct value_cursor){UINT64_MAX, UINT64_MAX};
+            return stream_groups_relocate(s, true, r);
+        }
         relocate_node(s, stream_id_key(at, bytes), r);
         *c = (struct value_cursor){at.msec, at.sequence};
     }

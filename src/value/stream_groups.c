@@ -3,8 +3,11 @@
  * acknowledged.
  *
  * A pending entry is one block that stands in two trees under its ID: the group's, which finds it
- * for an acknowledgement, and its consumer's, which lists it. Groups and consumers never move, so
- * commands keep pointers to them while they run.
+ * for an acknowledgement, and its consumer's, which lists it. Groups and consumers move only between
+ * commands, so commands keep pointers to them while they run.
+ *
+ * A walk that moves their blocks remembers by names where it goes on: it can be continued in any
+ * stream, however groups have changed, and then misses some blocks at worst.
  *
  * Invariants (stream_groups_check)
  *  1. Each pending entry stands in its group's tree and in its consumer's, and in no other.
@@ -14,6 +17,7 @@
  */
 #include "base/memory.h"
 #include "base/panic.h"
+#include "base/relocation.h"
 #include "ds/rax.h"
 #include "value/stream_internal.h"
 
@@ -359,6 +363,137 @@ void stream_groups_copy(const struct stream *from, struct stream *to) {
         group_copy(g, v, stream_group_create(v, buffer_slice(&name), g->last_id));
     }
     buffer_free(&name);
+}
+
+/* ---- Moving blocks ---- */
+
+/* A consumer with more pending entries stays: each of them points to it, and its one block is not
+ * worth a step of that length. */
+#define MOVED_PENDING_MAX 1000
+
+enum moving_part {
+    MOVING_GROUPS,    /* the next group is behind `group` */
+    MOVING_CONSUMERS, /* the next consumer of `group` is behind `consumer` */
+    MOVING_LISTED,    /* the next node of `consumer`'s tree is behind `id` */
+    MOVING_PENDING    /* the next pending entry of `group` is behind `id` */
+};
+
+/* Where the walk goes on: one at a time, on the main thread. A buffer without bytes is the
+ * beginning. */
+static struct {
+    enum moving_part part;
+    struct buffer group, consumer, id;
+} moving;
+
+static void position_reset(struct buffer *key) {
+    buffer_free(key);
+    buffer_init(key, MEMORY_OTHER);
+}
+
+static void moving_reset(void) {
+    moving.part = MOVING_GROUPS;
+    position_reset(&moving.group);
+    position_reset(&moving.consumer);
+    position_reset(&moving.id);
+}
+
+static void moving_begin(struct stream *s, struct relocation *r) {
+    moving_reset();
+    s->groups = relocation_settle(r, s->groups, MEMORY_DATASET);
+    s->groups->by_name = rax_relocate(s->groups->by_name, r);
+}
+
+static struct stream_consumer *consumer_relocate(struct stream_consumer *c, struct relocation *r) {
+    size_t count = rax_count(c->pending), name_at = (size_t)(c->name.bytes - (const char *)c);
+    struct buffer key;
+    void *pending;
+    if (count > MOVED_PENDING_MAX || !relocation_wants(r, c)) return c;
+    c = relocation_move(r, c, MEMORY_DATASET);
+    c->name.bytes = (const char *)c + name_at;
+    buffer_init(&key, MEMORY_OTHER);
+    while (walk_tree(c->pending, &key, &pending))
+        ((struct stream_pending *)pending)->consumer = c;
+    buffer_free(&key);
+    r->budget -= count < r->budget ? count : r->budget;
+    return c;
+}
+
+static bool next_group_relocate(struct stream_groups *all, struct relocation *r) {
+    void *unmoved;
+    if (!walk_tree(all->by_name, &moving.group, &unmoved)) return false;
+    void **slot = rax_relocate_key(all->by_name, buffer_slice(&moving.group), r);
+    struct stream_group *g = *slot = relocation_settle(r, *slot, MEMORY_DATASET);
+    g->consumers = rax_relocate(g->consumers, r);
+    g->pending = rax_relocate(g->pending, r);
+    position_reset(&moving.consumer);
+    moving.part = MOVING_CONSUMERS;
+    return true;
+}
+
+static void next_consumer_relocate(struct stream_group *g, struct relocation *r) {
+    void *unmoved;
+    position_reset(&moving.id);
+    if (!walk_tree(g->consumers, &moving.consumer, &unmoved)) {
+        moving.part = MOVING_PENDING;
+        return;
+    }
+    void **slot = rax_relocate_key(g->consumers, buffer_slice(&moving.consumer), r);
+    struct stream_consumer *c = *slot = consumer_relocate(*slot, r);
+    c->pending = rax_relocate(c->pending, r);
+    moving.part = MOVING_LISTED;
+}
+
+/* Moves the nodes of the consumer's tree; the entries are moved by their group's. */
+static void listed_relocate(struct stream_group *g, struct relocation *r) {
+    struct stream_consumer *c = stream_consumer_find(g, buffer_slice(&moving.consumer));
+    moving.part = MOVING_CONSUMERS;
+    while (c && walk_tree(c->pending, &moving.id, NULL)) {
+        rax_relocate_key(c->pending, buffer_slice(&moving.id), r);
+        if (r->budget > 0) continue;
+        moving.part = MOVING_LISTED;
+        return;
+    }
+}
+
+static void pending_relocate(struct stream_group *g, struct relocation *r) {
+    moving.part = MOVING_GROUPS;
+    while (walk_tree(g->pending, &moving.id, NULL)) {
+        struct slice key = buffer_slice(&moving.id);
+        void **slot = rax_relocate_key(g->pending, key, r);
+        if (relocation_wants(r, *slot)) {
+            struct stream_pending *p = *slot = relocation_move(r, *slot, MEMORY_DATASET);
+            *rax_find(p->consumer->pending, key) = p;
+        }
+        if (r->budget > 0) continue;
+        moving.part = MOVING_PENDING;
+        return;
+    }
+}
+
+/* Goes on with the walk by one part; false at its end. */
+static bool moving_step(struct stream_groups *all, struct relocation *r) {
+    if (moving.part == MOVING_GROUPS) return next_group_relocate(all, r);
+    void **slot = rax_find(all->by_name, buffer_slice(&moving.group));
+    if (!slot)
+        moving.part = MOVING_GROUPS;
+    else if (moving.part == MOVING_CONSUMERS)
+        next_consumer_relocate(*slot, r);
+    else if (moving.part == MOVING_LISTED)
+        listed_relocate(*slot, r);
+    else
+        pending_relocate(*slot, r);
+    return true;
+}
+
+bool stream_groups_relocate(struct stream *s, bool begins, struct relocation *r) {
+    if (!s->groups) return true;
+    if (begins) moving_begin(s, r);
+    while (r->budget > 0) {
+        if (moving_step(s->groups, r)) continue;
+        moving_reset();
+        return true;
+    }
+    return false;
 }
 
 /* ---- Checking ---- */

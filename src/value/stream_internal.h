@@ -6,6 +6,8 @@
 #define EVENKEEL_VALUE_STREAM_INTERNAL_H
 #include "value/stream.h"
 
+struct relocation;
+
 struct stream {
     struct rax *nodes; /* listpacks by the ID of their first entry */
     uint64_t count;
@@ -39,5 +41,9 @@ size_t stream_groups_free_effort(const struct stream *s);
 bool stream_groups_free_step(struct stream *s, size_t effort);
 /* Copies all groups into a stream that has none. */
 void stream_groups_copy(const struct stream *from, struct stream *to);
+/* Moves blocks of the groups that are wanted elsewhere, from the first on where `begins`, else from
+ * where the last call stopped, until `r`'s budget is spent; true at the end. The stream may change
+ * between two calls, and be another one. */
+MUST_USE bool stream_groups_relocate(struct stream *s, bool begins, struct relocation *r);
 void stream_groups_check(const struct stream *s);
 #endif

@@ -85,10 +85,54 @@ static void change_zset(struct value *v) {
         zset_remove(v, member);
 }
 
+/* One of three names, of which one is empty and one is long. */
+static struct slice random_name(void) {
+    static const char *const names[] = {
+        "", "reader", "a name of a group or of a consumer that is longer than most of them"};
+    return slice_of(names[random_below(3)]);
+}
+
+/* A few entries become pending, and others are acknowledged. */
+static void change_pending(struct value *v, struct stream_group *g, struct stream_consumer *c) {
+    struct stream_id last = stream_last_id(*v);
+    for (unsigned i = random_below(20); i > 0; i--) {
+        struct stream_id id = {last.msec - random_below(60), last.sequence};
+        if (random_below(3) == 0)
+            stream_pending_remove(*v, g, id);
+        else
+            stream_pending_assign(*v, g, c, id)->deliveries = random_below(5);
+    }
+}
+
+/* Groups and consumers come and go. */
+static void change_group(struct value *v) {
+    struct value taken;
+    struct slice name = random_name(), reader = random_name();
+    struct stream_group *g = stream_group_find(*v, name);
+    if (!g) {
+        stream_group_create(*v, name, stream_last_id(*v));
+        return;
+    }
+    struct stream_consumer *c = stream_consumer_find(g, reader);
+    if (!c) {
+        stream_consumer_create(*v, g, reader, START_MSEC);
+    } else if (random_below(40) == 0) {
+        stream_consumer_take(*v, g, c, &taken);
+        stream_free(taken);
+    } else if (random_below(80) == 0) {
+        assert_true(stream_group_take(*v, name, &taken));
+        stream_free(taken);
+    } else {
+        change_pending(v, g, c);
+    }
+}
+
 static void change_stream(struct value *v) {
     char text[200];
     struct stream_id last = stream_last_id(*v);
-    if (random_below(4) > 0) {
+    if (random_below(3) == 0) {
+        change_group(v);
+    } else if (random_below(4) > 0) {
         struct slice fields[2] = {{"field", 5}, random_text(text)};
         struct stream_id next = {last.msec + random_below(3), last.sequence + 1};
         assert_true(stream_append(*v, next, fields, 1));

@@ -4,7 +4,8 @@
  * | case | migrating | importing | so |
  * | --- | --- | --- | --- |
  * | 1 | one | one | the slot is moved |
- * | 2 | none | any number | their keys go to the owner, then they are set stable |
+ * | 2 | none | any number | their keys go to the owner, then they are set stable; so is the owner,
+ *       where it has a mark itself: 6.2 leaves that |
  * | 3 | one | several, at most the slot's target among them has keys | the slot is moved to its
  *       target and closed at the others; closed everywhere if the target is none of them |
  * | 4 | one, the owner or without keys | none | set stable |
@@ -149,10 +150,11 @@ static bool fix_importing(struct ctl_run *r, unsigned slot, const struct parts *
             p->owner->name);
     for (size_t i = 0; i < p->importing_count; i++) {
         struct ctl_node *node = p->importing[i];
-        if (node == p->owner) continue;
-        if (!move_fixing(r, node, p->owner, slot, CTL_MOVE_COLD)) return false;
+        bool owns = node == p->owner;
+        if (!owns && !move_fixing(r, node, p->owner, slot, CTL_MOVE_COLD)) return false;
         ctl_say(CTL_INFO, ">>> Setting %u as STABLE in %s\n", slot, node->name);
-        if (!set_stable(node, slot) ||
+        if (!set_stable(node, slot)) return false;
+        if (!owns &&
             !ctl_node_order(node, "CLUSTER SETSLOT %u NODE %s", slot, p->owner->self.id))
             return false;
     }

@@ -374,6 +374,21 @@ tests_where [expr {$::ctl_stock ne ""}] "no stock server: name one in BASELINE" 
         assert_equal 2000 [count_keys $a]
     }
 
+    test {fix closes an importing mark that the slot's owner has} {
+        # As in a nodes.conf of ours whose former owner has not answered, which stock then reads.
+        lassign [list [string repeat a 40] [string repeat b 40]] mine other
+        set path [file join [tmpdir marked] nodes.conf]
+        write_whole $path "$mine 127.0.0.1:7000@17000 myself,master - 0 0 1 connected 0-16383\
+            \[7-<-$other\]\n$other 127.0.0.1:1@10001 slave $mine 0 0 1 connected\nvars\
+            currentEpoch 1 lastVoteEpoch 0\n"
+        set marked [start_node --cluster-enabled yes --cluster-config-file $path]
+        await_nodes $marked
+        ctl_fails "*The following slots are open: 7.*" check 127.0.0.1:$marked
+        assert_match "*Setting 7 as STABLE in 127.0.0.1:$marked*" [ctl fix 127.0.0.1:$marked]
+        assert_no_match {*<-*} [node $marked cluster nodes]
+        stop_node $marked
+    }
+
     test {fix gives uncovered slots an owner, and asks even with --cluster-yes} {
         set slot [node $a cluster keyslot {{0}}]
         set empty 16383

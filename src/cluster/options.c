@@ -80,8 +80,8 @@ static const struct option_row option_rows[] = {
           "A replica moves to a primary without replicas only if its own primary keeps at "
           "least so many."),
     SWITCH("cluster-allow-replica-migration", NULL, &values.replica_migration, "yes", 60,
-           "Replicas may move to a primary that has no replicas, and a primary that has given its "
-           "last slot away becomes a replica of the slot's new owner."),
+           "Replicas may move to a primary that has no replicas, and a primary whose last slot "
+           "another node claims becomes that node's replica, as do its own replicas."),
     SWITCH("cluster-require-full-coverage", NULL, &values.full_coverage, "yes", 70,
            "Stop answering while any slot is without a node."),
     SWITCH("cluster-replica-no-failover", "cluster-slave-no-failover", &values.no_failover, "no",

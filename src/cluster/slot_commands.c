@@ -8,12 +8,9 @@
  */
 #include "cluster/slot_commands.h"
 
-#include "base/log.h"
 #include "base/memory.h"
 #include "bus/compose.h"
 #include "cluster/answers.h"
-#include "cluster/follow.h"
-#include "cluster/options.h"
 #include "cluster/service.h"
 #include "command/arguments.h"
 #include "command/call.h"
@@ -196,18 +193,6 @@ static void set_stable(struct call *call, unsigned slot) {
     cluster_reply_changed(call);
 }
 
-/* A primary that has given its last slot away becomes a replica of the slot's new owner, so that it
- * does not stay behind as a primary without a purpose. */
-static void follow_last_slot(struct cluster *c, struct cluster_node *owner) {
-    if (c->self->slot_count || keyspace_count(keyspace_at(0))) return;
-    if (!cluster_options()->replica_migration) return;
-    log_warning("Configuration change detected. Reconfiguring myself as a replica of %s",
-                owner->id.text);
-    cluster_slots_close(c);
-    cluster_set_replica(c, c->self, owner);
-    cluster_follow();
-}
-
 /* The claim on an imported slot is stronger than its former owner's by a new epoch, as far as this
  * node knows: the slot is unconfirmed until the former owner has answered. All nodes are told at
  * once, this node's replicas among them, which must know it if this node dies. */
@@ -237,7 +222,6 @@ static void set_owner(struct call *call, unsigned slot) {
     if (!keys) cluster_slot_set_migrating(c, slot, NULL);
     bool imported = is_own && !was_own && c->importing_from[slot];
     cluster_slot_assign(c, slot, owner);
-    if (was_own && !is_own) follow_last_slot(c, owner);
     if (imported)
         take_imported(call, slot);
     else

@@ -15,10 +15,14 @@ static bool is_won(const struct cluster *c, unsigned slot, const struct cluster_
     return !owner || owner->config_epoch < claimer->config_epoch;
 }
 
-static void note_lost(struct cluster *c, unsigned slot, struct cluster_claim *claim) {
+/* Returns whether the operator was giving the slot to the claimer. */
+static bool note_lost(struct cluster *c, unsigned slot, const struct cluster_node *claimer,
+                      struct cluster_claim *claim) {
+    bool is_given = c->migrating_to[slot] == claimer;
     claim->lost_count++;
     claim->lost[slot / 8] |= (unsigned char)(1U << (slot % 8));
     cluster_slot_set_migrating(c, slot, NULL);
+    return is_given;
 }
 
 /* Whether the claimer is the one from whom this node has taken the slot. */
@@ -33,7 +37,7 @@ void cluster_claim(struct cluster *c, struct cluster_node *claimer,
                    const unsigned char slots[CLUSTER_BITMAP_BYTES], bool may_follow,
                    struct cluster_claim *claim) {
     const struct cluster_node *shard = cluster_node_shard(c->self);
-    unsigned claimed = 0, from_shard = 0;
+    unsigned claimed = 0, from_shard = 0, given = 0;
     ASSERT(claimer != c->self && cluster_node_is_primary(claimer));
     memset(claim, 0, sizeof(*claim));
     for (unsigned slot = 0; slot < KEY_SLOTS; slot++) {
@@ -42,13 +46,13 @@ void cluster_claim(struct cluster *c, struct cluster_node *claimer,
         claim->contests |= is_contested(c, slot, claimer);
         if (!is_won(c, slot, claimer)) continue;
         const struct cluster_node *owner = c->owners[slot];
-        if (owner == c->self) note_lost(c, slot, claim);
+        if (owner == c->self) given += note_lost(c, slot, claimer, claim);
         from_shard += owner && owner == shard;
         cluster_slot_assign(c, slot, claimer);
         claim->taken++;
     }
     claim->is_followed =
-        from_shard && shard->slot_count == 0 && (may_follow || claimed == from_shard);
+        from_shard > given && shard->slot_count == 0 && (may_follow || claimed == from_shard);
 }
 
 bool cluster_claim_confirm(struct cluster *c, const struct cluster_node *former,
@@ -67,6 +71,8 @@ bool cluster_claim_confirm(struct cluster *c, const struct cluster_node *former,
 void cluster_claim_promoted(struct cluster *c, struct cluster_node *node) {
     const struct cluster_node *former = node->primary;
     for (unsigned slot = 0; former && slot < KEY_SLOTS && c->open_marks; slot++) {
+        if (former == c->self && c->migrating_to[slot] == node)
+            cluster_slot_set_migrating(c, slot, NULL);
         if (!cluster_slot_is_unconfirmed(c, slot)) continue;
         if (former == c->self)
             cluster_slot_set_importing(c, slot, NULL);

@@ -35,7 +35,9 @@
 /* What a claim has done. */
 struct cluster_claim {
     unsigned taken; /* slots that the claimer owns now, and did not */
-    /* This node, or its primary, has lost its last slot, and is to become the claimer's replica. */
+    /* This node, or its primary, has lost its last slot, and is to become the claimer's replica. A
+     * primary whose lost slots were all marked as migrating to the claimer has given them away: it
+     * stays a primary, as if SETSLOT NODE had come before the claim. */
     bool is_followed;
     /* The claim is the former owner's on an unconfirmed slot, under an epoch not below this node's.
      */
@@ -59,7 +61,8 @@ bool cluster_claim_confirm(struct cluster *c, const struct cluster_node *former,
                            const unsigned char slots[CLUSTER_BITMAP_BYTES]);
 /* Tells that `node`, a replica, is about to become a primary because it says so: it is the former
  * owner now of what was taken from its primary; where it was this node's replica, nothing is
- * unconfirmed any more. O(slots) where there are marks. */
+ * unconfirmed any more, and no slot migrates to it: its claim is a succession. O(slots) where there
+ * are marks. */
 void cluster_claim_promoted(struct cluster *c, struct cluster_node *node);
 /* The owner of a slot that the sender claims under a smaller epoch than the owner's: the sender is
  * to be told of that owner (UPDATE). NULL = none. `sender` may be a replica, which claims its

@@ -429,6 +429,53 @@ start_server [bus_settings copy] {
         at one config set maxclients 10000
     }
 
+    # Three keeps one slot. Its move ends by SETSLOT NODE at three, or by two's claim, which comes first
+    # where the order goes to two first.
+    test {A primary that gives its last slot away stays a primary, whoever hears of it first} {
+        set given {}
+        for {set slot 10923} {$slot < 16383} {incr slot} {
+            lappend given $slot
+        }
+        at three cluster delslots {*}$given
+        at two cluster delslots {*}$given
+        at two cluster addslots {*}$given
+        at two cluster bumpepoch
+        foreach {giver taker first} {three two three two three {} three two two} {
+            assert_equal OK [at $taker cluster setslot 16383 importing $::bus_ids($giver)]
+            assert_equal OK [at $giver cluster setslot 16383 migrating $::bus_ids($taker)]
+            foreach name [concat $first $taker] {
+                assert_equal OK [at $name cluster setslot 16383 node $::bus_ids($taker)]
+            }
+            foreach name $::bus_names {
+                wait_for_condition 1000 10 {
+                    [regexp {[- ]16383( |$)} [line_at $name $::bus_ids($taker)]]
+                } else {
+                    fail "$name does not hear of it"
+                }
+            }
+            assert_equal master [lindex [at three role] 0]
+        }
+        assert_match "* myself,master - *connected" [line_at three $::bus_ids(three)]
+    }
+
+    test {A primary that loses its last slot, not by its own doing, follows the new owner} {
+        at three cluster setslot 16383 importing $::bus_ids(two)
+        at three cluster setslot 16383 node $::bus_ids(three)
+        wait_for_condition 1000 10 {
+            [string match "* 16383" [line_at two $::bus_ids(three)]]
+        } else {
+            fail "two does not hear of it"
+        }
+        at two cluster setslot 16383 importing $::bus_ids(three)
+        at two cluster setslot 16383 node $::bus_ids(two)
+        wait_for_condition 1000 10 {[lindex [at three role] 0] eq "slave"} else {
+            fail "it stays a primary"
+        }
+        assert_error {ERR Please use SETSLOT only with masters.} {
+            at three cluster setslot 16383 node $::bus_ids(two)
+        }
+    }
+
     test {Nodes of 6.2 are nodes like any other} {
         if {![info exists ::env(BASELINE)] || ![file executable $::env(BASELINE)]} {
             skip "no BASELINE=path of a stock redis-server"

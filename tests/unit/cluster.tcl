@@ -339,12 +339,13 @@ start_server [node_settings [nodes_file $three]] {
         assert_error {ERR You should send CLUSTER FAILOVER to a replica} {r cluster failover}
     }
 
-    test {A primary that gives its last slot away follows the new owner} {
+    test {A primary that gives its last slot away stays a primary} {
         r cluster delslots {*}[lsearch -all -inline -not -exact [split_slots [own_slots]] 10923]
         r cluster setslot 10923 node $c
-        assert_match "*$me *myself,slave $c*" [r cluster nodes]
-        assert_equal slave [lindex [r role] 0]
-    } undefined {ours}
+        assert_equal {} [own_slots]
+        assert_match "*$me *myself,master - *" [r cluster nodes]
+        assert_equal master [lindex [r role] 0]
+    }
 }
 
 set replica [list \

@@ -211,24 +211,16 @@ static void give_all_but_one(struct peer *p) {
     node_say(p, "cluster setslot 20 importing " NODE_B, NODE_OK);
 }
 
-/* A primary that gives its last slot away follows the new owner; not if it has keys of other slots,
- * nor if the option forbids it. */
+/* A primary that gives its last slot away stays a primary, and its other marks stay, too. */
 static void test_last_slot(void **state) {
     struct peer p = peer_connect();
     give_all_but_one(&p);
-    option_set_text("cluster-allow-replica-migration", "no");
     whole_say(&p, "cluster setslot 15495 node " NODE_B, NODE_OK);
+    assert_ptr_equal(c->owners[SLOT_A], b);
+    assert_int_equal(c->self->slot_count, 0);
     assert_true(cluster_node_is_primary(c->self));
-    option_set_text("cluster-allow-replica-migration", "yes");
-    scene_give(c, c->self, SLOT_A, SLOT_A);
-    whole_say(&p, "cluster setslot 15495 node " NODE_A, NODE_OK);
-    assert_true(cluster_node_is_primary(c->self));
-    whole_say(&p, "cluster setslot 15495 node " NODE_B, NODE_OK);
-    assert_false(cluster_node_is_primary(c->self));
-    assert_ptr_equal(c->self->primary, b);
-    assert_true(link_is_replica());
-    assert_int_equal(c->open_marks, 0);
-    whole_say(&p, "cluster setslot x y", "-ERR Please use SETSLOT only with masters.\r\n");
+    assert_false(link_is_replica());
+    assert_int_equal(c->open_marks, 1);
     cluster_check(c);
     peer_close(&p);
 }
@@ -241,7 +233,6 @@ static void test_random(void **state) {
         "cluster addslots %u %u",          "cluster delslots %u %u",
         "cluster setslot %u stable",       "cluster setslot %u migrating %s",
         "cluster setslot %u importing %s", "cluster setslot %u node %s"};
-    option_set_text("cluster-allow-replica-migration", "no");
     for (int i = 0; i < 600; i++) {
         char line[128];
         size_t kind = random_below(6);
@@ -265,7 +256,6 @@ static void test_random(void **state) {
         if (!refused && changes == c->changes) fail_msg("no change is told of: %s", line);
         cluster_check(c);
     }
-    option_set_text("cluster-allow-replica-migration", "yes");
     peer_close(&p);
 }
 

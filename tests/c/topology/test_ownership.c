@@ -87,6 +87,39 @@ static void test_open_slots(void **state) {
     cluster_free(c);
 }
 
+/* Slots that migrate to the claimer were given to it: this node stays a primary without slots. Not
+ * if it loses another one with them, nor if the claimer takes this node's place. */
+static void test_given(void **state) {
+    unsigned char slots[CLUSTER_BITMAP_BYTES];
+    for (int marked = 0; marked <= 10; marked++) {
+        struct cluster_claim claim;
+        struct cluster *c = scene(9);
+        struct cluster_node *a = scene_find(c, 'a'), *b = scene_find(c, 'b');
+        for (unsigned slot = 0; slot < 10; slot++)
+            cluster_slot_set_migrating(c, slot, (int)slot < marked ? b : a);
+        fill(slots, 0, 9);
+        cluster_claim(c, b, slots, true, &claim);
+        assert_int_equal(claim.lost_count, 10);
+        assert_int_equal(claim.is_followed, marked < 10);
+        assert_int_equal(c->open_marks, 0);
+        cluster_check(c);
+        cluster_free(c);
+    }
+    struct cluster_claim claim;
+    struct cluster *c = scene(9);
+    struct cluster_node *a = scene_find(c, 'a'), *b = scene_find(c, 'b');
+    for (unsigned slot = 0; slot < 10; slot++) cluster_slot_set_migrating(c, slot, slot ? b : a);
+    cluster_set_replica(c, b, c->self);
+    cluster_claim_promoted(c, b);
+    assert_int_equal(c->open_marks, 1);
+    assert_ptr_equal(c->migrating_to[0], a);
+    cluster_set_primary(c, b);
+    b->config_epoch = 9;
+    cluster_claim(c, b, slots, false, &claim);
+    assert_true(claim.is_followed);
+    cluster_free(c);
+}
+
 /* Slots 0 and 1 were taken from a, which claims 10 to 19, and 1 besides. */
 static void test_unconfirmed(void **state) {
     unsigned char slots[CLUSTER_BITMAP_BYTES];
@@ -191,6 +224,7 @@ int main(void) {
         cmocka_unit_test(test_claims),      cmocka_unit_test(test_open_slots),
         cmocka_unit_test(test_unconfirmed), cmocka_unit_test(test_promoted),
         cmocka_unit_test(test_replica),     cmocka_unit_test(test_refuter),
+        cmocka_unit_test(test_given),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

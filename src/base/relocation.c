@@ -167,16 +167,20 @@ bool relocation_wants(struct relocation *r, void *block) {
     return block != NULL && relocation_ask(r, &block, 1) != 0;
 }
 
-void *relocation_move(struct relocation *r, void *block, enum memory_class class) {
-    budget_spend(r, RELOCATION_MOVE + memory_usable_size(block) / RELOCATION_COPY_BYTES);
+static void note_move(struct relocation *r, size_t bytes) {
+    budget_spend(r, RELOCATION_MOVE + bytes / RELOCATION_COPY_BYTES);
     r->moved++;
+    r->moved_bytes += bytes;
+}
+
+void *relocation_move(struct relocation *r, void *block, enum memory_class class) {
+    note_move(r, memory_usable_size(block));
     return memory_relocate(block, class);
 }
 
 void *relocation_move_aligned(struct relocation *r, void *block, size_t alignment, size_t size,
                               enum memory_class class) {
-    budget_spend(r, RELOCATION_MOVE + size / RELOCATION_COPY_BYTES);
-    r->moved++;
+    note_move(r, size);
     return memory_relocate_aligned(block, alignment, size, class);
 }
 

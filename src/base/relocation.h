@@ -34,6 +34,7 @@
 struct relocation {
     size_t budget; /* what may still be spent; at most spent to 0 */
     uint64_t moved, stayed;
+    uint64_t moved_bytes;
 };
 
 /* Whether the allocator can tell which blocks are to move. Asks it at the first call. */

@@ -11,6 +11,11 @@
  * their entries, and continued before the next buckets; an entry that has gone meanwhile is
  * recognised without a look at its memory.
  *
+ * While blocks are taken faster than a pass gives memory back, the pass rests: new blocks fill the
+ * free places without being moved, and what a pass would move meanwhile is soon among new waste.
+ * Once a second the growth of the blocks is compared with the bytes that the pass has moved in the
+ * last second in which it did not rest.
+ *
  * Invariants
  *  1. Between two steps the pass holds no pointer into the data that it would dereference.
  *  2. A pass ends: its position moves on with each step. Only large values are added to what lies
@@ -54,10 +59,17 @@
 #define SETTLED_GROWTH 8
 /* A pass that gains less than one in so many of the waste has settled. */
 #define GAIN_SHARE 16
+/* Growth of less than one in so many of the blocks' bytes a second is no reason to rest. */
+#define GROWTH_SHARE 64
+/* Growth is measured over so long at least. */
+#define GROWTH_MSEC 500
 /* Large values that the groups of a step can meet: a step ends behind a few buckets. */
 #define LARGE_MAX (8 * RELOCATION_ASK_MAX)
 
 enum defrag_state { DEFRAG_OFF, DEFRAG_WATCHING, DEFRAG_RUNNING, DEFRAG_SETTLED };
+
+/* Why a pass that is running does nothing. */
+enum defrag_rest { REST_NOT, REST_CALL, REST_SAVE, REST_GROWTH };
 
 /* A large value whose blocks are still to be moved. */
 struct large_value {
@@ -70,7 +82,7 @@ static struct {
     int64_t percent; /* of time, while running; else 0 */
     struct time_budget budget;
     int64_t measured_msec, looked_nsec;
-    bool rests; /* the last step had to wait for a save or a call */
+    enum defrag_rest rests; /* why the last step did nothing */
 
     int database;
     struct key_walk walk;
@@ -78,16 +90,31 @@ static struct {
     struct value_cursor value_at; /* in the first large value */
     struct large_value large[LARGE_MAX];
     unsigned large_count, large_at;
+    unsigned part; /* of further blocks, behind the last database */
+    uint64_t part_at;
 
     size_t waste_before; /* when the pass began */
     size_t waste_settled;
-    uint64_t moved_before;
+    uint64_t moved;
     int64_t begun_msec;
 } pass;
 
+/* How fast blocks are taken, and given back. */
+static struct {
+    int64_t since_nsec; /* 0: nothing is known */
+    size_t allocated;
+    uint64_t moved_bytes; /* since then */
+    bool rested;          /* since then */
+    double given_per_sec; /* 0: not yet known */
+    bool outruns;
+} growth;
+
+static const struct defrag_part *const no_parts[] = {NULL};
+static const struct defrag_part *const *parts = no_parts;
+
 static bool enabled;
 static int64_t cycle_min, cycle_max, threshold_low, threshold_high, ignore_bytes, scan_fields;
-static uint64_t hits, misses, key_hits, key_misses;
+static uint64_t hits, misses, key_hits, key_misses, moved_bytes;
 static struct loop *loop;
 static struct loop_timer look_timer, wake_timer;
 static struct cause defrag_cause = {.name = "defrag", .place = 55};
@@ -95,16 +122,17 @@ static struct cause defrag_cause = {.name = "defrag", .place = 55};
 /* ---- how much is wasted ---- */
 
 struct waste {
-    size_t bytes;
+    size_t bytes, allocated;
     double percent; /* of what the blocks need */
 };
 
 static struct waste waste_now(void) {
     struct memory_allocator_stats stats;
     memory_allocator_stats(&stats);
-    if (stats.allocated == 0 || stats.active < stats.allocated) return (struct waste){0, 0};
+    if (stats.allocated == 0 || stats.active < stats.allocated)
+        return (struct waste){.allocated = stats.allocated};
     size_t bytes = stats.active - stats.allocated;
-    return (struct waste){bytes, 100.0 * (double)bytes / (double)stats.allocated};
+    return (struct waste){bytes, stats.allocated, 100.0 * (double)bytes / (double)stats.allocated};
 }
 
 static bool is_much(const struct waste *w) {
@@ -123,12 +151,45 @@ static int64_t percent_for(const struct waste *w) {
 
 /* ---- passes ---- */
 
-/* Whether no call and no save by walk has pointers into the data, and no child shares its pages. */
-static bool may_move(void) { return !limbo_is_open() && !saving_now() && !frontier_is_open(); }
+/* Nothing moves while a call or a save by walk has pointers into the data, or a child shares its
+ * pages. */
+static enum defrag_rest reason_to_rest(void) {
+    if (limbo_is_open()) return REST_CALL;
+    if (saving_now() || frontier_is_open()) return REST_SAVE;
+    return growth.outruns ? REST_GROWTH : REST_NOT;
+}
+
+static void growth_forget(void) {
+    growth.since_nsec = 0;
+    growth.given_per_sec = 0;
+    growth.outruns = false;
+}
+
+/* Looks how much has been taken and moved since the last look. */
+static void growth_look(size_t allocated, int64_t now_nsec) {
+    int64_t nsec = now_nsec - growth.since_nsec;
+    bool known = growth.since_nsec != 0;
+    if (known && nsec < (int64_t)GROWTH_MSEC * NSEC_PER_MSEC) return;
+    if (known) {
+        double sec = (double)nsec / 1e9;
+        double taken = ((double)allocated - (double)growth.allocated) / sec;
+        if (!growth.rested) growth.given_per_sec = (double)growth.moved_bytes / sec;
+        growth.outruns = growth.given_per_sec > 0 && taken > growth.given_per_sec &&
+                         taken * GROWTH_SHARE > (double)allocated;
+    }
+    growth.since_nsec = now_nsec;
+    growth.allocated = allocated;
+    growth.moved_bytes = 0;
+    growth.rested = growth.outruns;
+}
 
 static void set_state(enum defrag_state state) {
     pass.state = state;
-    if (state != DEFRAG_RUNNING) pass.percent = 0;
+    if (state != DEFRAG_RUNNING) {
+        pass.percent = 0;
+        pass.rests = REST_NOT;
+        growth_forget();
+    }
     if (loop && state != DEFRAG_RUNNING) loop_timer_stop(loop, &wake_timer);
 }
 
@@ -147,8 +208,10 @@ static void pass_begin(const struct waste *w) {
     pass.walk = (struct key_walk){0};
     pass.deadlines_at = 0;
     pass.large_count = pass.large_at = 0;
+    pass.part = 0;
+    pass.part_at = 0;
     pass.waste_before = w->bytes;
-    pass.moved_before = hits;
+    pass.moved = 0;
     pass.begun_msec = clock_cached_msec();
     set_state(DEFRAG_RUNNING);
     set_percent(percent_for(w));
@@ -160,9 +223,8 @@ static void pass_end(void) {
     log_verbose(
         "Active defragmentation: a pass of %lld ms has moved %llu blocks; waste %zu bytes, "
         "%.1f %%%s.",
-        (long long)(clock_cached_msec() - pass.begun_msec),
-        (unsigned long long)(hits - pass.moved_before), w.bytes, w.percent,
-        is_much(&w) && !gained ? ", which moving does not gain" : "");
+        (long long)(clock_cached_msec() - pass.begun_msec), (unsigned long long)pass.moved, w.bytes,
+        w.percent, is_much(&w) && !gained ? ", which moving does not gain" : "");
     if (is_much(&w) && gained) {
         pass_begin(&w);
     } else if (is_much(&w)) {
@@ -183,6 +245,8 @@ void defrag_look(void) {
     }
     if (pass.state == DEFRAG_RUNNING) {
         set_percent(percent_for(&w));
+        growth_look(w.allocated, pass.looked_nsec);
+        pass.rests = reason_to_rest();
     } else if (pass.state == DEFRAG_WATCHING && is_much(&w)) {
         log_verbose("Active defragmentation begins: waste %zu bytes, %.1f %%.", w.bytes, w.percent);
         pass_begin(&w);
@@ -206,8 +270,18 @@ static void large_step(struct keyspace *ks, struct relocate_work *work) {
     if (++pass.large_at == pass.large_count) pass.large_at = pass.large_count = 0;
 }
 
-/* Goes on with the pass for a step's budget; false at its end. */
+/* Goes on with the further blocks; false behind the last of them. */
+static bool part_step(struct relocate_work *work) {
+    if (parts[pass.part]) {
+        pass.part_at = parts[pass.part]->relocate_some(pass.part_at, &work->moves);
+        if (pass.part_at == 0) pass.part++;
+    }
+    return parts[pass.part] != NULL;
+}
+
+/* Goes on with the pass by a piece; false at its end. */
 static bool pass_step(struct relocate_work *work) {
+    if (pass.database >= keyspace_databases()) return part_step(work);
     struct keyspace *ks = keyspace_at(pass.database);
     if (pass.large_at < pass.large_count) {
         large_step(ks, work);
@@ -220,7 +294,8 @@ static bool pass_step(struct relocate_work *work) {
     pass.deadlines_at = keyspace_relocate_deadlines(ks, pass.deadlines_at, &work->moves);
     if (pass.deadlines_at != 0) return true;
     pass.walk = (struct key_walk){0};
-    return ++pass.database < keyspace_databases();
+    pass.database++;
+    return true;
 }
 
 static bool run_step(void) {
@@ -235,6 +310,9 @@ static bool run_step(void) {
     }
     hits += work.moves.moved;
     misses += work.moves.stayed;
+    moved_bytes += work.moves.moved_bytes;
+    growth.moved_bytes += work.moves.moved_bytes;
+    pass.moved += work.moves.moved;
     key_hits += work.keys_moved;
     key_misses += work.keys_stayed;
     return more;
@@ -269,8 +347,9 @@ static bool sleep_for_budget(void) {
 
 /* A slice of `slice_nsec` at most; true if another one may follow at once. */
 __attribute__((noinline)) static bool step_within(int64_t slice_nsec) {
-    pass.rests = !may_move();
-    if (pass.rests) return false;
+    pass.rests = reason_to_rest();
+    growth.rested |= pass.rests != REST_NOT;
+    if (pass.rests != REST_NOT) return false;
     int64_t now_nsec = clock_monotonic_nsec();
     time_budget_turn(&pass.budget);
     int64_t granted_nsec = time_budget_left(&pass.budget, now_nsec);
@@ -354,10 +433,48 @@ static const struct option_row option_rows[] = {
                "steps."),
 };
 
+/* ---- what INFO and MEMORY DOCTOR say ---- */
+
+static const char *const state_names[] = {"off", "watching", "running", "settled"};
+
+static const char *state_name(void) {
+    bool rests = pass.state == DEFRAG_RUNNING && pass.rests != REST_NOT;
+    return rests ? "resting" : state_names[pass.state];
+}
+
+static const char *reason_name(void) {
+    static const char *const of_states[] = {"option", "little_waste", "waste", "no_gain"};
+    static const char *const of_rests[] = {
+        [REST_CALL] = "call", [REST_SAVE] = "save", [REST_GROWTH] = "growth"};
+    bool rests = pass.state == DEFRAG_RUNNING && pass.rests != REST_NOT;
+    return rests ? of_rests[pass.rests] : of_states[pass.state];
+}
+
 static void print_state(const struct metric_row *row, struct buffer *out) {
-    static const char *const names[] = {"off", "watching", "running", "settled"};
-    bool rests = pass.state == DEFRAG_RUNNING && pass.rests;
-    buffer_append_c_string(out, rests ? "resting" : names[pass.state]);
+    buffer_append_c_string(out, state_name());
+}
+
+static void print_reason(const struct metric_row *row, struct buffer *out) {
+    buffer_append_c_string(out, reason_name());
+}
+
+bool defrag_is_on(void) { return pass.state != DEFRAG_OFF; }
+
+void defrag_append_state(struct buffer *out) {
+    static const char *const texts[] = {
+        [DEFRAG_OFF] = "is off",
+        [DEFRAG_WATCHING] =
+            "waits, because less is wasted than active-defrag-threshold-lower and "
+            "active-defrag-ignore-bytes say",
+        [DEFRAG_RUNNING] = "is at work",
+        [DEFRAG_SETTLED] = "has ended, because moving blocks gained nothing more"};
+    static const char *const rests[] = {
+        [REST_CALL] = "rests while a command runs",
+        [REST_SAVE] = "rests until the save that is under way has ended",
+        [REST_GROWTH] = "rests while memory is taken faster than it would be given back"};
+    bool resting = pass.state == DEFRAG_RUNNING && pass.rests > REST_CALL;
+    buffer_printf(out, "Active defragmentation %s.",
+                  resting ? rests[pass.rests] : texts[pass.state]);
 }
 
 #define DEFRAG_COUNTER(p, n, var, h)                                              \
@@ -370,12 +487,16 @@ static const struct metric_row metric_rows[] = {
     METRIC_NUMBER("Memory", 390, "active_defrag_running", METRIC_GAUGE, &pass.percent,
                   "Percent of time that active defragmentation may take now; 0: it is not "
                   "running."),
+    METRIC_PRINT("Memory", 391, "active_defrag_state", METRIC_INFO_ONLY, print_state,
+                 "off, watching, running, resting, or settled: active_defrag_reason says why."),
     METRIC_PRINT(
-        "Memory", 391, "active_defrag_state", METRIC_INFO_ONLY, print_state,
-        "off, watching, running, resting (a save or a call is under way), or settled: what "
-        "is wasted cannot be gained by moving."),
+        "Memory", 392, "active_defrag_reason", METRIC_INFO_ONLY, print_reason,
+        "Why it is in that state. off: option; watching: little_waste; running: waste; settled: "
+        "no_gain, because moving gains nothing more; resting: save, call, or growth, because "
+        "memory is taken faster than given back."),
     DEFRAG_COUNTER(250, "active_defrag_hits", &hits, "Blocks that were moved."),
     DEFRAG_COUNTER(260, "active_defrag_misses", &misses, "Blocks that were left where they are."),
+    DEFRAG_COUNTER(265, "active_defrag_moved_bytes", &moved_bytes, "Bytes of the moved blocks."),
     DEFRAG_COUNTER(270, "active_defrag_key_hits", &key_hits, "Keys of which a block was moved."),
     DEFRAG_COUNTER(280, "active_defrag_key_misses", &key_misses,
                    "Keys of which no block was moved."),
@@ -386,6 +507,8 @@ void defrag_register(void) {
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
     cause_register(&defrag_cause);
 }
+
+void defrag_set_parts(const struct defrag_part *const *all) { parts = all; }
 
 void defrag_open(struct loop *l) {
     loop = l;

@@ -11,19 +11,33 @@
  *      settled  -- the waste has grown, or is gone -----> watching
  *
  * A pass looks at all blocks of all databases once: keys and small values by buckets, each large
- * value by a cursor of its own, then the index by deadline. While a child saves, a save by walk
- * is under way, or a call is running, a pass rests.
+ * value by a cursor of its own, then the index by deadline; and then at the blocks of higher
+ * folders (struct defrag_part). While a child saves, a save by walk is under way, a call is
+ * running, or memory is taken faster than the pass gives back, a pass rests.
  *
- * Not moved: consumer groups of streams, what scripts and clients hold, the tables' directories and
- * chunks of more than RELOCATION_BYTES_MAX, which have no slab.
+ * Not moved: what Lua and clients hold, consumers with more than 1,000 pending entries, and blocks
+ * of more than RELOCATION_BYTES_MAX, which have no slab.
  */
 #ifndef EVENKEEL_DEFRAG_DEFRAG_H
 #define EVENKEEL_DEFRAG_DEFRAG_H
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/attributes.h"
 
+struct buffer;
 struct loop;
+struct relocation;
+
+/* Further blocks that a pass moves. */
+struct defrag_part {
+    /* Moves blocks that are wanted elsewhere, from a cursor on (0 = the beginning) until the budget
+     * is spent, or a few more; returns the next cursor, 0 at the end. What is moved may change
+     * between two calls. */
+    uint64_t (*relocate_some)(uint64_t cursor, struct relocation *r);
+};
+/* Sets the parts, in their order, ended by NULL. Once, at start. */
+void defrag_set_parts(const struct defrag_part *const *all);
 
 /* Registers options, metrics and the cause. Once, at start. */
 void defrag_register(void);
@@ -37,6 +51,9 @@ bool defrag_step(void);
  * whether a pass is to begin, and does a slice. It may be longer, because turns are far between. */
 void defrag_step_of_load(void);
 #define DEFRAG_LOAD_SLICE_USEC 5000
+bool defrag_is_on(void);
+/* Appends a sentence that says what it does, and why. */
+void defrag_append_state(struct buffer *out);
 /* Looks whether a pass is to begin, as the timer does once a second. */
 FOR_TESTS void defrag_look(void);
 #endif

@@ -8,7 +8,9 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/relocation.h"
 #include "base/sha.h"
+#include "defrag/defrag.h"
 #include "ds/table.h"
 #include "metric/row.h"
 
@@ -90,6 +92,31 @@ struct cached_script *cache_add(const char sha[static CACHE_SHA_CHARS], struct s
     table_insert(scripts, element_hash(s), s);
     return s;
 }
+
+/* ---- moving ---- */
+
+static void relocate_scripts(struct table *t, const struct table_group *group, struct relocation *r,
+                             void *context) {
+    for (uint64_t left = group->wanted; left != 0; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(left);
+        struct cached_script *s = relocation_move(r, group->elements[i], cache_memory);
+        table_slot_replace(group->slots[i], s);
+    }
+    latest = NULL;
+}
+
+static uint64_t relocate_some(uint64_t cursor, struct relocation *r) {
+    if (!scripts) return 0;
+    if (cursor == 0) scripts = table_relocate(scripts, r);
+    do {
+        cursor = table_relocate_some(scripts, cursor, r, relocate_scripts, NULL);
+    } while (cursor != 0 && r->budget > 0);
+    return cursor;
+}
+
+const struct defrag_part cache_defrag_part = {relocate_some};
+
+/* ---- all scripts ---- */
 
 struct visit {
     void (*visit)(const struct cached_script *s, void *context);

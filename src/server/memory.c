@@ -15,6 +15,7 @@
 #include "command/command.h"
 #include "command/command_keys.h"
 #include "command/row.h"
+#include "defrag/defrag.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "replication/history.h"
@@ -154,6 +155,19 @@ static void report_due_keys(struct buffer *text) {
     end_finding("memory-due-keys", text);
 }
 
+static void report_fragmentation(const struct memory_allocator_stats *a, struct buffer *text) {
+    buffer_printf(text,
+                  "- Fragmentation: pages of %zu bytes hold %zu bytes in use. This happens where "
+                  "many keys of other sizes than today's were deleted. ",
+                  a->active, a->allocated);
+    if (defrag_is_on()) {
+        defrag_append_state(text);
+        buffer_append_char(text, '\n');
+    } else {
+        end_finding("memory-fragmentation", text);
+    }
+}
+
 static void doctor_report(const struct figures *f, struct buffer *text) {
     const struct memory_allocator_stats *a = &f->allocator;
     if (f->used < DOCTOR_BYTES_MIN) {
@@ -165,11 +179,7 @@ static void doctor_report(const struct figures *f, struct buffer *text) {
                       "- Peak: %zu bytes were in use once, %zu are now. Pages that the peak filled "
                       "may not have gone back to the system yet; MEMORY PURGE asks for it.\n",
                       f->peak, f->used);
-    if (exceeds_by_much(a->active, a->allocated))
-        buffer_printf(text,
-                      "- Fragmentation: pages of %zu bytes hold %zu bytes in use. This happens "
-                      "where many keys of other sizes than today's were deleted.\n",
-                      a->active, a->allocated);
+    if (exceeds_by_much(a->active, a->allocated)) report_fragmentation(a, text);
     if (exceeds_by_much(a->resident, a->active)) {
         buffer_printf(text,
                       "- Free pages: the allocator keeps %zu bytes, of which %zu are in use. "

@@ -163,6 +163,7 @@
 #include "save/snapshot.h"
 #include "save/walk.h"
 #include "scrape/scrape.h"
+#include "script/cache.h"
 #include "script/commands.h"
 #include "script/debugger.h"
 #include "script/gates.h"
@@ -526,6 +527,9 @@ static bool open_clients(struct loop *loop) {
     return acl_file_open();
 }
 
+/* Blocks that active defragmentation moves, besides those of the databases. */
+static const struct defrag_part *const defrag_parts[] = {&cache_defrag_part, NULL};
+
 static bool open_data(struct loop *loop) {
     child_open(loop, child_observers);
     saver_open(loop);
@@ -533,6 +537,7 @@ static bool open_data(struct loop *loop) {
     if (!cluster_service_open(loop)) return false;
     role_open(client_describe);
     expire_open(loop);
+    defrag_set_parts(defrag_parts);
     defrag_open(loop);
     cron_open(loop, &cron_of_data);
     return true;

@@ -422,7 +422,8 @@ bool key_walk_is_ahead(const struct key_walk *walk, uint64_t hash) {
     return table_place(hash) >= table_place(walk->cursor);
 }
 
-/* The table of the slot at which the walk is. Where a group of slots begins, its blocks are moved. */
+/* The table of the slot at which the walk is. Where a group of slots begins, its blocks are moved.
+ */
 static struct table *slot_relocate(struct slot_tables *s, const struct key_walk *walk,
                                    struct relocation *r) {
     unsigned group = walk->slot >> GROUP_SHIFT;

@@ -90,6 +90,7 @@ static bool move_value(struct entry *e, struct relocate_work *work) {
     size_t spent = SIZE_MAX - whole.budget;
     work->moves.budget -= spent < work->moves.budget ? spent : work->moves.budget;
     work->moves.moved += whole.moved;
+    work->moves.moved_bytes += whole.moved_bytes;
     work->moves.stayed += whole.stayed;
     return whole.moved > 0;
 }

@@ -3,8 +3,8 @@
  * acknowledged.
  *
  * A pending entry is one block that stands in two trees under its ID: the group's, which finds it
- * for an acknowledgement, and its consumer's, which lists it. Groups and consumers move only between
- * commands, so commands keep pointers to them while they run.
+ * for an acknowledgement, and its consumer's, which lists it. Groups and consumers move only
+ * between commands, so commands keep pointers to them while they run.
  *
  * A walk that moves their blocks remembers by names where it goes on: it can be continued in any
  * stream, however groups have changed, and then misses some blocks at worst.
@@ -411,8 +411,7 @@ static struct stream_consumer *consumer_relocate(struct stream_consumer *c, stru
     c = relocation_move(r, c, MEMORY_DATASET);
     c->name.bytes = (const char *)c + name_at;
     buffer_init(&key, MEMORY_OTHER);
-    while (walk_tree(c->pending, &key, &pending))
-        ((struct stream_pending *)pending)->consumer = c;
+    while (walk_tree(c->pending, &key, &pending)) ((struct stream_pending *)pending)->consumer = c;
     buffer_free(&key);
     r->budget -= count < r->budget ? count : r->budget;
     return c;

@@ -124,6 +124,75 @@ static void test_emptied(void **state) {
     set("activedefrag", "no");
 }
 
+/* A look that comes long enough after the last one to measure growth. */
+static void look_later(void) {
+    pause_msec(550);
+    defrag_look();
+}
+
+/* While blocks are taken faster than they are moved, a pass rests, and says so. */
+static void test_growth(void **state) {
+    struct keyspace *ks = keyspace_at(0);
+    struct buffer text;
+    make_waste(ks);
+    set("active-defrag-ignore-bytes", "1mb");
+    set("active-defrag-cycle-min", "1");
+    set("active-defrag-cycle-max", "1");
+    set("activedefrag", "yes");
+    defrag_look();
+    assert_true(info_has("Memory", "active_defrag_reason:waste"));
+    defrag_look();
+    (void)defrag_step();
+    void *taken = memory_alloc(200 << 20, MEMORY_OTHER);
+    look_later();
+    assert_true(info_has("Memory", "active_defrag_state:resting"));
+    assert_true(info_has("Memory", "active_defrag_reason:growth"));
+    assert_false(defrag_step());
+    buffer_init(&text, MEMORY_OTHER);
+    defrag_append_state(&text);
+    buffer_append_char(&text, '\0');
+    assert_string_equal(text.bytes,
+                        "Active defragmentation rests while memory is taken faster than it would "
+                        "be given back.");
+    buffer_free(&text);
+    look_later();
+    assert_true(info_has("Memory", "active_defrag_state:running"));
+    assert_true(info_has("Memory", "active_defrag_reason:waste"));
+    memory_free(taken, MEMORY_OTHER);
+    set("activedefrag", "no");
+    set("active-defrag-cycle-max", "25");
+    assert_true(info_has("Memory", "active_defrag_reason:option"));
+}
+
+/* A part is called with the cursors that it returns, after the databases, once a pass. */
+static unsigned part_calls;
+static uint64_t part_cursor;
+static uint64_t count_calls(uint64_t cursor, struct relocation *r) {
+    assert_int_equal(cursor, part_cursor);
+    part_calls++;
+    part_cursor = cursor < 3 ? cursor + 1 : 0;
+    return part_cursor;
+}
+static const struct defrag_part counted = {count_calls};
+static const struct defrag_part *const counted_twice[] = {&counted, &counted, NULL};
+static const struct defrag_part *const none[] = {NULL};
+
+static void test_parts(void **state) {
+    make_waste(keyspace_at(0));
+    defrag_set_parts(counted_twice);
+    set("active-defrag-ignore-bytes", "1mb");
+    set("active-defrag-cycle-min", "50");
+    set("active-defrag-cycle-max", "50");
+    set("activedefrag", "yes");
+    defrag_look();
+    (void)defrag_step();
+    turn_until_done();
+    assert_int_not_equal(part_calls, 0);
+    assert_int_equal(part_calls % 8, 0);
+    set("activedefrag", "no");
+    defrag_set_parts(none);
+}
+
 #endif
 
 static int real_clock(void **state) {
@@ -143,6 +212,8 @@ int main(void) {
 #else
         cmocka_unit_test_setup_teardown(test_life, real_clock, keys_nothing_left),
         cmocka_unit_test_setup_teardown(test_emptied, real_clock, keys_nothing_left),
+        cmocka_unit_test_setup_teardown(test_growth, real_clock, keys_nothing_left),
+        cmocka_unit_test_setup_teardown(test_parts, real_clock, keys_nothing_left),
 #endif
     };
     return by_slot + cmocka_run_group_tests(tests, NULL, NULL);

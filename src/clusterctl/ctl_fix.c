@@ -154,8 +154,7 @@ static bool fix_importing(struct ctl_run *r, unsigned slot, const struct parts *
         if (!owns && !move_fixing(r, node, p->owner, slot, CTL_MOVE_COLD)) return false;
         ctl_say(CTL_INFO, ">>> Setting %u as STABLE in %s\n", slot, node->name);
         if (!set_stable(node, slot)) return false;
-        if (!owns &&
-            !ctl_node_order(node, "CLUSTER SETSLOT %u NODE %s", slot, p->owner->self.id))
+        if (!owns && !ctl_node_order(node, "CLUSTER SETSLOT %u NODE %s", slot, p->owner->self.id))
             return false;
     }
     return true;

@@ -11,7 +11,7 @@
 /* Whether the claimer gets the slot, which it claims. */
 static bool is_won(const struct cluster *c, unsigned slot, const struct cluster_node *claimer) {
     const struct cluster_node *owner = c->owners[slot];
-    if (owner == claimer || c->importing_from[slot]) return false;
+    if (owner == claimer || cluster_slot_is_unconfirmed(c, slot)) return false;
     return !owner || owner->config_epoch < claimer->config_epoch;
 }
 
@@ -49,6 +49,7 @@ void cluster_claim(struct cluster *c, struct cluster_node *claimer,
         if (owner == c->self) given += note_lost(c, slot, claimer, claim);
         from_shard += owner && owner == shard;
         cluster_slot_assign(c, slot, claimer);
+        if (c->importing_from[slot]) cluster_slot_set_importing(c, slot, claimer);
         claim->taken++;
     }
     claim->is_followed =

@@ -47,11 +47,13 @@ struct cluster_claim {
 };
 
 /* Takes note that `claimer`, a primary and not this node, claims the slots under its epoch. It gets
- * those that nobody owns, or whose owner has a smaller epoch, but none that is being imported here:
- * such a slot is this node's to settle (SETSLOT). The mark of a slot that migrates goes with the
- * slot. Slots that the claimer does not claim any more stay its until another node claims them.
- * `may_follow` is cluster-allow-replica-migration; where it is not set this node follows the
- * claimer only if all that it claims was this shard's, as after a failover. O(slots). */
+ * those that nobody owns, or whose owner has a smaller epoch, but none that is unconfirmed. A slot
+ * that another node owns and that is being imported here is imported from the claimer then, so that
+ * it has an owner that works after a failover of the former one. The mark of a slot that migrates
+ * goes with the slot. Slots that the claimer does not claim any more stay its until another node
+ * claims them. `may_follow` is cluster-allow-replica-migration; where it is not set this node
+ * follows the claimer only if all that it claims was this shard's, as after a failover. O(slots).
+ */
 void cluster_claim(struct cluster *c, struct cluster_node *claimer,
                    const unsigned char slots[CLUSTER_BITMAP_BYTES], bool may_follow,
                    struct cluster_claim *claim);

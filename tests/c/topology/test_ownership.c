@@ -73,16 +73,12 @@ static void test_open_slots(void **state) {
     cluster_slot_set_migrating(c, 3, a);
     cluster_slot_set_migrating(c, 8, a);
     cluster_slot_set_importing(c, 4, a);
-    cluster_slot_set_importing(c, 12, a);
     fill(slots, 0, 7);
     cluster_claim(c, b, slots, true, &claim);
     assert_int_equal(claim.lost_count, 7);
     assert_ptr_equal(c->owners[4], c->self); /* being imported: settled by SETSLOT */
     assert_null(c->migrating_to[3]);
     assert_ptr_equal(c->migrating_to[8], a);
-    fill(slots, 12, 12);
-    cluster_claim(c, b, slots, true, &claim);
-    assert_ptr_equal(c->owners[12], a);
     cluster_check(c);
     cluster_free(c);
 }
@@ -118,6 +114,36 @@ static void test_given(void **state) {
     cluster_claim(c, b, slots, false, &claim);
     assert_true(claim.is_followed);
     cluster_free(c);
+}
+
+/* The owner of a slot that is being imported fails, and its successor claims it: it is imported
+ * from that one now. That it became a replica before it was heard of is no difference. */
+static void test_imported_from_successor(void **state) {
+    for (int demoted = 0; demoted < 2; demoted++) {
+        unsigned char slots[CLUSTER_BITMAP_BYTES];
+        struct cluster_claim claim;
+        struct cluster *c = scene(9);
+        struct cluster_node *a = scene_find(c, 'a'), *b = scene_find(c, 'b');
+        cluster_slot_set_importing(c, 12, a);
+        fill(slots, 10, 19);
+        b->config_epoch = a->config_epoch;
+        if (demoted) {
+            cluster_set_replica(c, a, b);
+            assert_null(c->owners[12]);
+        } else {
+            cluster_claim(c, b, slots, true, &claim); /* no greater epoch */
+            assert_ptr_equal(c->owners[12], a);
+            assert_ptr_equal(c->importing_from[12], a);
+            b->config_epoch++;
+        }
+        cluster_claim(c, b, slots, true, &claim);
+        assert_ptr_equal(c->owners[12], b);
+        assert_ptr_equal(c->importing_from[12], b);
+        assert_false(claim.contests);
+        assert_int_equal(claim.lost_count, 0);
+        cluster_check(c);
+        cluster_free(c);
+    }
 }
 
 /* Slots 0 and 1 were taken from a, which claims 10 to 19, and 1 besides. */
@@ -221,10 +247,14 @@ static void test_refuter(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_claims),      cmocka_unit_test(test_open_slots),
-        cmocka_unit_test(test_unconfirmed), cmocka_unit_test(test_promoted),
-        cmocka_unit_test(test_replica),     cmocka_unit_test(test_refuter),
+        cmocka_unit_test(test_claims),
+        cmocka_unit_test(test_open_slots),
         cmocka_unit_test(test_given),
+        cmocka_unit_test(test_unconfirmed),
+        cmocka_unit_test(test_promoted),
+        cmocka_unit_test(test_imported_from_successor),
+        cmocka_unit_test(test_replica),
+        cmocka_unit_test(test_refuter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ FIX_SECONDS = 120
 RESHARD_SECONDS = 25
 MIGRATE_MS = 2000
 REDIRECTIONS = 8
-POLL_SECONDS = 0.5
+POLL_SECONDS, OPEN_SECONDS = 0.5, 30
 # How 6.2 ends on a full disk: it cannot write nodes.conf, or the log that it needs after a copy.
 ENDS_ON_FULL_DISK = re.compile(r"can't update cluster config file|AOF can't be turned on|"
                                r"append only file.* Exiting|Can't open.*Exiting")
@@ -204,10 +204,12 @@ class Group:
                 for mark in line.open]
 
     def await_rest(self, seconds, under_load=False):
-        """Returns how long it took; raises TimeoutError with what is missing."""
+        """Returns how long it took; raises TimeoutError with what is missing. Where slots are open
+        an operator is awaited no longer than OPEN_SECONDS."""
         begin = time.monotonic()
         while fault := self.fault(under_load):
-            if time.monotonic() - begin > seconds:
+            waited = time.monotonic() - begin
+            if waited > seconds or waited > OPEN_SECONDS and self.open_slots():
                 raise TimeoutError(f"no rest within {seconds} s: {fault}")
             time.sleep(POLL_SECONDS)
         return time.monotonic() - begin

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The nodes of a cluster as processes, ours and stock's mixed, and clients that follow what nodes
 say about slots."""
-import os
 import re
 import subprocess
 import time

@@ -297,13 +297,16 @@ $(OUT)/faulty/redis-server: $(main_redis-server:src/%.c=$(OUT)/obj/%.o) \
 LOAD_OBJECTS := $(patsubst %,$(OUT)/obj-measure/%.o,load load_count load_record load_options output \
                   trace wire draw)
 .PHONY: measure
-measure: $(OUT)/measure/load ## the load of bench and lab: tests/measure/README.md
+measure: $(OUT)/measure/load $(OUT)/measure/bus_peers ## the load of bench and lab, and the nodes that bench plays
 $(OUT)/obj-measure/%.o: tests/measure/%.c $(OUT)/flags | $(OUT)/needed
 	@mkdir -p $(@D)
 	$(QUIET_CC)$(COMPILE) -c $< -o $@
 $(OUT)/measure/load: $(LOAD_OBJECTS) $(LIBRARY)
 	@mkdir -p $(@D)
 	$(QUIET_LINK)$(LINK) $(LOAD_OBJECTS) $(LIBRARY) -o $@ $(ALLOCATOR) $(LIBS)
+$(OUT)/measure/bus_peers: $(OUT)/obj-measure/bus_peers.o $(LIBRARY)
+	@mkdir -p $(@D)
+	$(QUIET_LINK)$(LINK) $< $(LIBRARY) -o $@ $(ALLOCATOR) $(LIBS)
 
 # The simulation: whole servers with another system below them (tests/sim/README.md).
 SIM_WRAPPED := -Wl,--wrap=clock_calibrate,--wrap=walk_begin,--wrap=aof_switch_begin

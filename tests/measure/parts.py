@@ -5,6 +5,7 @@ import select
 import statistics
 import time
 
+import bus_cost
 import callgrind
 import clustering
 import datatypes
@@ -444,5 +445,7 @@ PARTS = {
                     replicating.notes),
     'cluster': ('What a node of a cluster costs', clustering.plan, clustering.measure,
                 clustering.notes),
+    'bus': ('What the bus of a large cluster costs a node', bus_cost.plan, bus_cost.measure,
+            bus_cost.notes),
     'cpu': ('Requests a second and CPU time a command', cpu_plan, measure_cpu, cpu_notes),
 }

@@ -171,9 +171,9 @@ def info_fields(text):
 class Server:
     """A server that holds nothing and saves nothing, on a free port, in a folder of its own."""
 
-    def __init__(self, name, binary, options=(), prefix=(), patience=30):
+    def __init__(self, name, binary, options=(), prefix=(), patience=30, port=None):
         self.name, self.binary = name, binary
-        self.port = free_port()
+        self.port = port or free_port()
         self.folder = scratch_folder()
         self.log = os.path.join(self.folder, 'log')
         command = [*prefix, binary, '--save', '', '--appendonly', 'no', '--port', str(self.port),

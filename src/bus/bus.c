@@ -17,7 +17,8 @@
  *     that no callback is at. It is not read then. Links in `backlog` take turns, a message each.
  *  4. Parcels leave in the order in which they were sent. The first one that must wait for the disk
  *     holds those behind it.
- *  5. `queued_bytes` is the sum of the parcels' bytes in the queue. If a parcel would make it pass
+ *  5. `counts` has the number of `links`, and the sums of their bytes of input and in the queues.
+ *  6. `queued_bytes` is the sum of the parcels' bytes in the queue. If a parcel would make it pass
  *     the limit, the parcel is dropped and the link closes in the next turn. One parcel always has
  *     room. Where the node is not known the limit is STRANGER_QUEUE_MAX at most.
  *
@@ -155,6 +156,7 @@ static void queue_append(struct cluster_link *link, struct cluster_parcel *parce
     *link->last_next = item;
     link->last_next = &item->next;
     link->queued_bytes += parcel->bytes.length;
+    counts.output_bytes += parcel->bytes.length;
 }
 
 static void queue_remove(struct cluster_link *link) {
@@ -162,6 +164,7 @@ static void queue_remove(struct cluster_link *link) {
     link->first = item->next;
     if (!link->first) link->last_next = &link->first;
     link->queued_bytes -= item->parcel->bytes.length;
+    counts.output_bytes -= item->parcel->bytes.length;
     link->written = 0;
     cluster_parcel_drop(item->parcel);
     memory_free(item, CLASS);
@@ -201,6 +204,7 @@ static struct cluster_link *link_make(int fd, struct connection *connection, boo
     link->input.class = CLASS;
     link->last_next = &link->first;
     list_append(&links, &link->in_links);
+    counts.links++;
     if (!own) become_strange(link);
     (void)socket_set_nodelay(fd, true);
     return link;
@@ -246,6 +250,8 @@ void cluster_link_close(struct cluster_link *link) {
     else if (link->watcher.fd >= 0)
         system_close(link->watcher.fd);
     list_remove(&link->in_links);
+    counts.links--;
+    counts.input_bytes -= link->input.length;
     while (link->first) queue_remove(link);
     buffer_free(&link->input);
     if (!link->busy) link_free(link);
@@ -381,7 +387,10 @@ static bool take_frame(struct cluster_link *link, struct slice frame) {
     struct cluster_message m;
     const char *why;
     enum cluster_message_type type = cluster_message_type_of(frame);
-    if (type == CLUSTER_MESSAGE_TYPES) return true;
+    if (type == CLUSTER_MESSAGE_TYPES) {
+        counts.unknown++;
+        return true;
+    }
     counts.received[type]++;
     if (!cluster_message_parse(frame, &m, &why)) {
         tell_malformed(why);
@@ -417,6 +426,7 @@ static bool take_message(struct cluster_link *link) {
 static void forget_taken(struct cluster_link *link) {
     size_t left = link->input.length - link->taken;
     if (left) memmove(link->input.bytes, link->input.bytes + link->taken, left);
+    counts.input_bytes -= link->taken;
     link->input.length = left;
     link->taken = 0;
     if (!left) buffer_free(&link->input);
@@ -449,6 +459,7 @@ static bool read_some(struct cluster_link *link) {
         return false;
     }
     link->input.length += (size_t)got;
+    counts.input_bytes += (uint64_t)got;
     if (link->node) link->node->data_received_msec = clock_wall_msec();
     return true;
 }

@@ -98,11 +98,15 @@ bool cluster_bus_take(void);
  * waits. */
 void cluster_bus_step(void);
 
-/* Messages by type since the start, incoming ones also where they were ignored. */
+/* Messages by type since the start, incoming ones also where they were ignored; and, of now, links
+ * and the bytes that they hold. */
 struct cluster_bus_counts {
     uint64_t sent[CLUSTER_MESSAGE_TYPES], received[CLUSTER_MESSAGE_TYPES];
+    uint64_t unknown;    /* messages of another version or type, which were ignored */
     uint64_t malformed;  /* links closed, because their bytes were no bus */
     uint64_t overflowed; /* links closed, because their queue had passed its limit */
+    uint64_t links;      /* both ways, those that connect or shake hands included */
+    uint64_t input_bytes, output_bytes; /* a parcel counts once for each link that is to send it */
 };
 const struct cluster_bus_counts *cluster_bus_counts(void);
 #endif

@@ -4,6 +4,7 @@
 #include "cluster/reports.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 
 #include "base/clock.h"
 #include "bus/bus.h"
@@ -127,15 +128,17 @@ static uint64_t messages_total(const uint64_t by_type[CLUSTER_MESSAGE_TYPES]) {
     return total;
 }
 
+static const char *const type_names[CLUSTER_MESSAGE_TYPES] = {
+    "ping",     "pong",     "meet",   "fail",    "publish",
+    "auth-req", "auth-ack", "update", "mfstart", "module",
+};
+
 /* A line for each type that has occurred, and one for all of them. */
 static void print_messages(const uint64_t by_type[CLUSTER_MESSAGE_TYPES], const char *way,
                            struct buffer *out) {
-    static const char *const names[CLUSTER_MESSAGE_TYPES] = {
-        "ping",     "pong",     "meet",   "fail",    "publish",
-        "auth-req", "auth-ack", "update", "mfstart", "module"};
     for (size_t i = 0; i < CLUSTER_MESSAGE_TYPES; i++)
         if (by_type[i])
-            buffer_printf(out, "cluster_stats_messages_%s_%s:%" PRIu64 "\r\n", names[i], way,
+            buffer_printf(out, "cluster_stats_messages_%s_%s:%" PRIu64 "\r\n", type_names[i], way,
                           by_type[i]);
     buffer_printf(out, "cluster_stats_messages_%s:%" PRIu64 "\r\n", way, messages_total(by_type));
 }
@@ -170,38 +173,97 @@ static void print_connections(const struct metric_row *row, struct buffer *out) 
     buffer_printf(out, "%zu", c ? 2 * (c->count - 1) : 0);
 }
 
-static void print_sent(const struct metric_row *row, struct buffer *out) {
-    buffer_printf(out, "%" PRIu64, messages_total(cluster_bus_counts()->sent));
+/* Where a row's or family's count stands in struct cluster_bus_counts: its context. */
+static const size_t at_sent = offsetof(struct cluster_bus_counts, sent),
+                    at_received = offsetof(struct cluster_bus_counts, received),
+                    at_unknown = offsetof(struct cluster_bus_counts, unknown),
+                    at_malformed = offsetof(struct cluster_bus_counts, malformed),
+                    at_overflowed = offsetof(struct cluster_bus_counts, overflowed),
+                    at_links = offsetof(struct cluster_bus_counts, links),
+                    at_input = offsetof(struct cluster_bus_counts, input_bytes),
+                    at_output = offsetof(struct cluster_bus_counts, output_bytes);
+
+static const uint64_t *count_at(const void *place) {
+    const char *counts = (const char *)cluster_bus_counts();
+    return (const uint64_t *)(const void *)(counts + *(const size_t *)place);
 }
-static void print_received(const struct metric_row *row, struct buffer *out) {
-    buffer_printf(out, "%" PRIu64, messages_total(cluster_bus_counts()->received));
+static void print_count(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%" PRIu64, *count_at(row->context));
 }
-static void print_malformed(const struct metric_row *row, struct buffer *out) {
-    buffer_printf(out, "%" PRIu64, cluster_bus_counts()->malformed);
-}
-static void print_overflowed(const struct metric_row *row, struct buffer *out) {
-    buffer_printf(out, "%" PRIu64, cluster_bus_counts()->overflowed);
+static void print_total(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%" PRIu64, messages_total(count_at(row->context)));
 }
 
-/* A row of the bus, which only a node of a cluster has. */
-#define BUS_COUNTER(p, n, fn, h)                                                           \
-    {                                                                                      \
-        .section = "Cluster", .place = (p), .name = (n), .measure = METRIC_COUNTER,        \
-        .type = METRIC_FUNCTION, .print = (fn), .present = cluster_is_enabled, .help = (h) \
+/* A line for each type that has occurred. */
+static void print_types(const struct metric_row *row, struct buffer *out) {
+    const struct cluster_bus_counts *counts = cluster_bus_counts();
+    for (size_t i = 0; i < CLUSTER_MESSAGE_TYPES; i++)
+        if (counts->sent[i] || counts->received[i])
+            buffer_printf(out, "cluster_bus_%s:sent=%" PRIu64 ",received=%" PRIu64 "\r\n",
+                          type_names[i], counts->sent[i], counts->received[i]);
+}
+
+static enum metric_presence sample_type(const struct metric_family *family, size_t index,
+                                        struct metric_sample *s) {
+    if (index >= CLUSTER_MESSAGE_TYPES) return METRIC_END;
+    s->labels[0] = (struct metric_label){"type", slice_of(type_names[index])};
+    s->value = count_at(family->context)[index];
+    return METRIC_PRESENT;
+}
+static const struct metric_family sent_families[] = {
+    {"cluster_bus_messages_sent", METRIC_COUNTER, "Messages sent over the cluster bus, by type.",
+     sample_type, &at_sent},
+    {0}};
+static const struct metric_family received_families[] = {
+    {"cluster_bus_messages_received", METRIC_COUNTER,
+     "Messages that came over the cluster bus, by type, those that were ignored included.",
+     sample_type, &at_received},
+    {0}};
+
+/* Rows of the bus, which only a node of a cluster has. */
+#define BUS_ROW(p, n, m, fn, ctx, h)                                                              \
+    {                                                                                             \
+        .section = "Cluster", .place = (p), .name = (n), .measure = (m), .type = METRIC_FUNCTION, \
+        .print = (fn), .context = (ctx), .present = cluster_is_enabled, .help = (h)               \
+    }
+#define BUS_MESSAGES(p, n, f, ctx, h)                                                     \
+    {                                                                                     \
+        .section = "Cluster", .place = (p), .name = (n), .measure = METRIC_FAMILIES,      \
+        .type = METRIC_FUNCTION, .print = print_total, .families = (f), .context = (ctx), \
+        .present = cluster_is_enabled, .help = (h)                                        \
     }
 
 static const struct metric_row metric_rows[] = {
     METRIC_PRINT("Cluster", 10, "cluster_enabled", METRIC_GAUGE, print_enabled,
                  "1 where this server is a node of a cluster, else 0."),
-    BUS_COUNTER(1010, "cluster_bus_messages_sent", print_sent,
-                "Messages that were sent over the cluster bus; CLUSTER INFO has them by type."),
-    BUS_COUNTER(1020, "cluster_bus_messages_received", print_received,
-                "Messages that came over the cluster bus, those that were ignored included."),
-    BUS_COUNTER(1030, "cluster_bus_malformed", print_malformed,
-                "Links of the cluster bus that were closed because their bytes were no message."),
-    BUS_COUNTER(1040, "cluster_bus_overflowed", print_overflowed,
-                "Links of the cluster bus that were closed because more than "
-                "cluster-link-sendbuf-limit waited to be sent."),
+    BUS_MESSAGES(1010, "cluster_bus_messages_sent", sent_families, &at_sent,
+                 "Messages sent over the cluster bus, of all types."),
+    BUS_MESSAGES(1020, "cluster_bus_messages_received", received_families, &at_received,
+                 "Messages that came over the cluster bus, of all types, those that were ignored "
+                 "included."),
+    {.section = "Cluster",
+     .place = 1025,
+     .name = "cluster_bus_<type>",
+     .measure = METRIC_INFO_ONLY,
+     .print_lines = print_types,
+     .present = cluster_is_enabled,
+     .help = "Messages sent and received over the cluster bus, a line for each type that occurred, "
+             "as CLUSTER INFO names it."},
+    BUS_ROW(1030, "cluster_bus_malformed", METRIC_COUNTER, print_count, &at_malformed,
+            "Links of the cluster bus that were closed because their bytes were no message."),
+    BUS_ROW(1040, "cluster_bus_overflowed", METRIC_COUNTER, print_count, &at_overflowed,
+            "Links of the cluster bus that were closed because more than "
+            "cluster-link-sendbuf-limit waited to be sent."),
+    BUS_ROW(1050, "cluster_bus_unknown", METRIC_COUNTER, print_count, &at_unknown,
+            "Messages of the cluster bus of another version or type, which were ignored."),
+    BUS_ROW(1060, "cluster_bus_links", METRIC_GAUGE, print_count, &at_links,
+            "Links of the cluster bus, own and incoming ones, those that connect included: two for "
+            "each other node, and those of strangers."),
+    BUS_ROW(1070, "cluster_bus_input_bytes", METRIC_BYTES, print_count, &at_input,
+            "Bytes that came over the cluster bus and were not yet taken."),
+    BUS_ROW(1080, "cluster_bus_output_bytes", METRIC_BYTES, print_count, &at_output,
+            "Bytes that wait to be sent over the cluster bus; a message to several nodes counts "
+            "once for each."),
     METRIC_PRINT("Clients", 20, "cluster_connections", METRIC_GAUGE, print_connections,
                  "Two for each other node of the cluster that this one knows."),
 };

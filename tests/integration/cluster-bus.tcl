@@ -172,6 +172,31 @@ start_server [bus_settings copy] {
         assert_morethan [s -3 cluster_bus_messages_received] 0
     }
 
+    test {INFO has messages by type, links, and bytes that wait} {
+        set text [at one info cluster]
+        set sent 0
+        set received 0
+        foreach {- in out} [regexp -all -inline {cluster_bus_[a-z-]+:sent=(\d+),received=(\d+)} \
+                $text] {
+            incr sent $in
+            incr received $out
+        }
+        assert_morethan $sent 0
+        assert_match "*cluster_bus_messages_sent:$sent\r\n*" $text
+        assert_match "*cluster_bus_messages_received:$received\r\n*" $text
+        assert_match {*cluster_bus_ping:sent=*} $text
+        # Two for each of the three others.
+        wait_for_condition 500 10 {[s -3 cluster_bus_links] == 6} else {
+            fail "[s -3 cluster_bus_links] links"
+        }
+        wait_for_condition 500 10 {
+            [s -3 cluster_bus_input_bytes] == 0 && [s -3 cluster_bus_output_bytes] == 0
+        } else {
+            fail "bytes wait"
+        }
+        assert_equal 0 [s -3 cluster_bus_unknown]
+    }
+
     test {A replica follows its primary} {
         at copy cluster replicate $::bus_ids(one)
         await_link 0

@@ -54,8 +54,9 @@ static int begin_scene(void **state) {
 }
 
 static int end_scene(void **state) {
+    const struct cluster_bus_counts *counts = cluster_bus_counts();
     scene_close();
-    return 0;
+    return counts->links || counts->input_bytes || counts->output_bytes;
 }
 
 static struct cluster_parcel *parcel_of(size_t text_length, uint64_t version) {
@@ -114,7 +115,7 @@ static const struct frame_fault {
 
 static void test_malformed(void **state) {
     struct buffer bytes;
-    uint64_t before = cluster_bus_counts()->malformed;
+    uint64_t before = cluster_bus_counts()->malformed, unknown = cluster_bus_counts()->unknown;
     buffer_init(&bytes, MEMORY_OTHER);
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
         buffer_clear(&bytes);
@@ -138,6 +139,7 @@ static void test_malformed(void **state) {
     scene_write(fd, bytes.bytes, bytes.length);
     SCENE_UNTIL(heard.received == 1);
     assert_string_equal(heard.sender.text, scene_id('b').text);
+    assert_int_equal(cluster_bus_counts()->unknown, unknown + 2);
     close(fd);
     buffer_free(&bytes);
 }

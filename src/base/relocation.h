@@ -61,7 +61,7 @@ MUST_USE static inline void *relocation_settle(struct relocation *r, void *block
     return relocation_wants(r, block) ? relocation_move(r, block, class) : block;
 }
 
-/* Tests: decides in the allocator's stead which blocks are wanted elsewhere; NULL = the allocator
- * does. relocation_is_possible is true then, and relocation_measure returns `gain`. */
-FOR_TESTS void relocation_set_chooser(bool (*chooses)(const void *block), size_t gain);
+/* For tests: decides in the allocator's stead which blocks are wanted elsewhere; NULL = the
+ * allocator does. relocation_is_possible is true then, and relocation_measure returns `gain`. */
+void relocation_set_chooser(bool (*chooses)(const void *block), size_t gain);
 #endif

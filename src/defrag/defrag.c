@@ -28,6 +28,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/random.h"
 #include "base/relocation.h"
 #include "base/time_budget.h"
 #include "io/loop.h"
@@ -63,6 +64,8 @@
 #define GROWTH_SHARE 64
 /* Growth is measured over so long at least. */
 #define GROWTH_MSEC 500
+/* The most that active-defrag-threshold-upper can be. */
+#define WASTE_PERCENT_MAX 1000
 /* Large values that the groups of a step can meet: a step ends behind a few buckets. */
 #define LARGE_MAX (8 * RELOCATION_ASK_MAX)
 
@@ -109,6 +112,8 @@ static struct {
     bool outruns;
 } growth;
 
+static unsigned chance_percent; /* defrag_move_by_chance */
+
 static const struct defrag_part *const no_parts[] = {NULL};
 static const struct defrag_part *const *parts = no_parts;
 
@@ -128,6 +133,7 @@ struct waste {
 
 static struct waste waste_now(void) {
     struct memory_allocator_stats stats;
+    if (chance_percent > 0) return (struct waste){.bytes = INT64_MAX, .percent = WASTE_PERCENT_MAX};
     memory_allocator_stats(&stats);
     if (stats.allocated == 0 || stats.active < stats.allocated)
         return (struct waste){.allocated = stats.allocated};
@@ -219,7 +225,8 @@ static void pass_begin(const struct waste *w) {
 
 static void pass_end(void) {
     struct waste w = waste_now();
-    bool gained = w.bytes < pass.waste_before - pass.waste_before / GAIN_SHARE;
+    bool gained =
+        chance_percent > 0 || w.bytes < pass.waste_before - pass.waste_before / GAIN_SHARE;
     log_verbose(
         "Active defragmentation: a pass of %lld ms has moved %llu blocks; waste %zu bytes, "
         "%.1f %%%s.",
@@ -373,6 +380,13 @@ void defrag_step_of_load(void) {
     if (pass.state == DEFRAG_RUNNING) (void)step_within(DEFRAG_LOAD_SLICE_USEC * NSEC_PER_USEC);
 }
 
+static bool drawn_by_chance(const void *block) { return random_below(100) < chance_percent; }
+
+void defrag_move_by_chance(unsigned percent) {
+    chance_percent = percent;
+    relocation_set_chooser(percent > 0 ? drawn_by_chance : NULL, 0);
+}
+
 /* ---- options, INFO ---- */
 
 static int64_t look_again(struct loop_timer *timer) {
@@ -418,10 +432,11 @@ static const struct option_row option_rows[] = {
              "back. Needs jemalloc 5.2 or later, and no patched one."},
     OPTION_BYTES("active-defrag-ignore-bytes", &ignore_bytes, "100mb", 1, INT64_MAX, OPTION_MUTABLE,
                  "defragmentation", 20, "Bytes lost to fragmentation below which nothing is done."),
-    OPTION_INT("active-defrag-threshold-lower", &threshold_low, "10", 0, 1000, OPTION_MUTABLE,
-               "defragmentation", 30, "Percent of fragmentation at which the work begins."),
-    OPTION_INT("active-defrag-threshold-upper", &threshold_high, "100", 0, 1000, OPTION_MUTABLE,
-               "defragmentation", 40,
+    OPTION_INT("active-defrag-threshold-lower", &threshold_low, "10", 0, WASTE_PERCENT_MAX,
+               OPTION_MUTABLE, "defragmentation", 30,
+               "Percent of fragmentation at which the work begins."),
+    OPTION_INT("active-defrag-threshold-upper", &threshold_high, "100", 0, WASTE_PERCENT_MAX,
+               OPTION_MUTABLE, "defragmentation", 40,
                "Percent of fragmentation at which it takes its largest share."),
     OPTION_INT("active-defrag-cycle-min", &cycle_min, "1", 1, 99, OPTION_MUTABLE, "defragmentation",
                50, "Percent of CPU time at the lower threshold."),

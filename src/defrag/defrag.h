@@ -51,6 +51,9 @@ bool defrag_step(void);
  * whether a pass is to begin, and does a slice. It may be longer, because turns are far between. */
 void defrag_step_of_load(void);
 #define DEFRAG_LOAD_SLICE_USEC 5000
+/* For tests of a whole server: with activedefrag, passes follow one another without an end, and
+ * move this percentage of all blocks, drawn by chance, whatever the allocator says. 0 ends that. */
+void defrag_move_by_chance(unsigned percent);
 bool defrag_is_on(void);
 /* Appends a sentence that says what it does, and why. */
 void defrag_append_state(struct buffer *out);

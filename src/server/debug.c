@@ -25,6 +25,7 @@
 #include "command/call.h"
 #include "command/command.h"
 #include "command/row.h"
+#include "defrag/defrag.h"
 #include "ds/table.h"
 #include "exec/edit.h"
 #include "exec/effects.h"
@@ -184,6 +185,17 @@ static void debug_aof_flush_sleep(struct call *call) {
     int64_t usec;
     if (!argument_int64(call, 2, &usec, NULL)) return;
     aof_writer_set_sleep(usec > 0 ? usec : 0);
+    reply_ok(call->client);
+}
+
+static void debug_move_blocks(struct call *call) {
+    int64_t percent;
+    if (!argument_int64(call, 2, &percent, NULL)) return;
+    if (percent < 0 || percent > 100) {
+        reply_error(call->client, "ERR percent is 0 to 100");
+        return;
+    }
+    defrag_move_by_chance((unsigned)percent);
     reply_ok(call->client);
 }
 
@@ -577,6 +589,8 @@ static const struct debug_subcommand subcommands[] = {
     {"turns-within", 3, 4, debug_turns_within, "TURNS-WITHIN <milliseconds> [BUSY|LOADING]",
      "Runs so long and serves other clients meanwhile, as a slow script or a load does; replies "
      "the number of turns of the event loop."},
+    {"move-blocks", 3, 3, debug_move_blocks, "MOVE-BLOCKS <percent>",
+     "With activedefrag, moves so many of all blocks again and again, drawn by chance; 0 ends it."},
     {"aof-flush-sleep", 3, 3, debug_aof_flush_sleep, "AOF-FLUSH-SLEEP <microseconds>",
      "The thread that writes the append only file sleeps before each write."},
     {"change-repl-id", 2, 2, debug_change_repl_id, "CHANGE-REPL-ID",

@@ -3,6 +3,7 @@
  */
 #include "sim/faults.h"
 
+#include "sim/headers.h"
 #include "sim/load.h"
 #include "sim/network.h"
 #include "sim/scheduler.h"
@@ -112,7 +113,31 @@ static bool may_end(int node, int exit_status) {
     return true;
 }
 
-/* ---- What strikes where Sentinels watch ---- */
+/* ---- What strikes where Sentinels watch, or replicas elect ---- */
+
+/* By the witness that reads the votes: of Sentinels, or of a cluster's nodes. */
+static bool sentinels_watch, replicas_elect;
+
+static unsigned votes_seen(void) { return replicas_elect ? headers_votes() : witness_votes(); }
+static int voter_seen(void) { return replicas_elect ? headers_last_voter() : witness_last_voter(); }
+static unsigned candidacies_seen(void) {
+    return replicas_elect ? headers_candidacies() : witness_candidacies();
+}
+/* The primary; in a cluster the one with the newest epoch, or any other. */
+static int primary_seen(void) {
+    int64_t since_nsec;
+    if (!replicas_elect) return witness_primary(&since_nsec);
+    int node = (int)draw((uint64_t)nodes_count());
+    if (chance(30)) return headers_newest_primary();
+    for (int i = 0; i < nodes_count(); i++, node = (node + 1) % nodes_count())
+        if (headers_is_primary(node)) return node;
+    return node;
+}
+/* Of the file in which a node keeps its votes. */
+static unsigned renames_seen_of(int node) {
+    return replicas_elect ? world->nodes[node].view_renames : world->nodes[node].file_renames;
+}
+static bool keeps_votes(int node) { return replicas_elect || world->nodes[node].is_sentinel; }
 
 static void go_on_again(struct mend *m) {
     world->nodes[m->node].stopped_nsec = 0;
@@ -181,10 +206,9 @@ static unsigned renames_before[NODES_MAX], votes_before;
 static bool waits_for_file[NODES_MAX], waits_for_vote;
 
 static int struck_node(void) {
-    if (waits_for_vote && witness_votes() != votes_before) return witness_last_voter();
+    if (waits_for_vote && votes_seen() != votes_before) return voter_seen();
     for (int node = 0; node < nodes_count(); node++)
-        if (waits_for_file[node] && world->nodes[node].file_renames != renames_before[node])
-            return node;
+        if (waits_for_file[node] && renames_seen_of(node) != renames_before[node]) return node;
     return -1;
 }
 
@@ -208,27 +232,28 @@ static void strike_waylaid(struct actor *a) {
 }
 
 static void strike_at_file(int node) {
-    if (!world->nodes[node].is_sentinel) return;
-    renames_before[node] = world->nodes[node].file_renames;
+    if (!keeps_votes(node)) return;
+    renames_before[node] = renames_seen_of(node);
     waits_for_file[node] = true;
 }
 
 /* Now and then no Sentinel can write its file when it votes. */
 static void strike_at_vote(int node) {
-    votes_before = witness_votes();
+    votes_before = votes_seen();
     waits_for_vote = true;
     if (!once_in(4)) return;
     for (int sentinel = 0; sentinel < nodes_count(); sentinel++) refuse_files(sentinel);
 }
 
-/* Links between Sentinels stand still, each way with an even chance, as soon as one of them asks
- * for votes: so several want to lead in one epoch, or in two that are close. */
+/* Links between Sentinels, or nodes of a cluster, stand still, each way with an even chance, as
+ * soon as one of them asks for votes: so several want to lead in one epoch, or in two that are
+ * close. */
 static struct actor parter;
 static unsigned candidacies_before;
 static bool waits_for_candidate;
 
 static bool sees_candidate(const struct actor *a) {
-    return waits_for_candidate && witness_candidacies() != candidacies_before;
+    return waits_for_candidate && candidacies_seen() != candidacies_before;
 }
 
 static void part_sentinels(struct actor *a) {
@@ -236,8 +261,7 @@ static void part_sentinels(struct actor *a) {
     note("parts", 0, 0, 0);
     for (int node = 0; node < nodes_count(); node++) {
         for (int from = 0; from < nodes_count(); from++) {
-            if (from == node || !world->nodes[node].is_sentinel || !world->nodes[from].is_sentinel)
-                continue;
+            if (from == node || !keeps_votes(node) || !keeps_votes(from)) continue;
             if (chance(50)) continue;
             world->nodes[node].cut[from] = true;
             mend_later(world->now_nsec + (int64_t)draw(PARTED_NSEC_MAX), node, from, heal);
@@ -246,7 +270,7 @@ static void part_sentinels(struct actor *a) {
 }
 
 static void strike_at_candidate(int node) {
-    candidacies_before = witness_candidacies();
+    candidacies_before = candidacies_seen();
     waits_for_candidate = true;
 }
 
@@ -335,8 +359,7 @@ static void lose_link(int node) {
 /* The primary is down for long enough that Sentinels elect one of them, in which votes or links
  * between Sentinels are struck, too. */
 static void fell_primary(int node) {
-    int64_t since_nsec;
-    int primary = witness_primary(&since_nsec);
+    int primary = primary_seen();
     if (!node_runs(primary)) return;
     if (chance(70)) strike_at_candidate(node);
     if (chance(40)) strike_at_vote(node);
@@ -349,30 +372,31 @@ static void fell_primary(int node) {
 }
 
 static const struct {
-    unsigned weight, with_sentinels; /* how often, and where Sentinels watch */
+    /* How often; where Sentinels watch; where replicas elect. */
+    unsigned weight, with_sentinels, with_replicas;
     void (*strike)(int node);
 } rows[] = {
-    {4, 6, kill_node},        {4, 6, cut_power},
-    {2, 2, slow_down},        {1, 1, jump},
-    {3, 4, cut_off},          {5, 4, reset_link},
-    {2, 2, lose_link},        {2, 1, fail_names},
-    {2, 0, strike_at_rename}, {0, 6, stop_node},
-    {0, 5, isolate},          {0, 3, refuse_files},
-    {0, 2, renew_node},       {0, 4, strike_at_file},
-    {0, 6, strike_at_vote},   {0, 6, strike_at_candidate},
-    {0, 8, fell_primary},
+    {4, 6, 5, kill_node},        {4, 6, 5, cut_power},
+    {2, 2, 2, slow_down},        {1, 1, 0, jump},
+    {3, 4, 4, cut_off},          {5, 4, 4, reset_link},
+    {2, 2, 2, lose_link},        {2, 1, 1, fail_names},
+    {2, 0, 1, strike_at_rename}, {0, 6, 5, stop_node},
+    {0, 5, 5, isolate},          {0, 3, 0, refuse_files},
+    {0, 2, 0, renew_node},       {0, 4, 4, strike_at_file},
+    {0, 6, 6, strike_at_vote},   {0, 6, 6, strike_at_candidate},
+    {0, 8, 8, fell_primary},
 };
-static bool sentinels_watch;
 
 static unsigned weight_of(unsigned row) {
-    return sentinels_watch ? rows[row].with_sentinels : rows[row].weight;
+    return replicas_elect    ? rows[row].with_replicas
+           : sentinels_watch ? rows[row].with_sentinels
+                             : rows[row].weight;
 }
 
-/* Where Sentinels watch, often the primary: else it is struck too rarely. */
+/* Where others take a primary's place, often the primary: else it is struck too rarely. */
 static int draw_node(void) {
-    int64_t since_nsec;
-    return sentinels_watch && chance(30) ? witness_primary(&since_nsec)
-                                         : (int)draw((uint64_t)nodes_count());
+    return (sentinels_watch || replicas_elect) && chance(30) ? primary_seen()
+                                                             : (int)draw((uint64_t)nodes_count());
 }
 
 static void strike(struct actor *a) {
@@ -389,14 +413,16 @@ static void strike(struct actor *a) {
     }
 }
 
+void faults_expect_elections(void) { replicas_elect = true; }
+
 void faults_start(int64_t every) {
     every_nsec = every;
     for (int node = 0; node < nodes_count(); node++)
         sentinels_watch = sentinels_watch || world->nodes[node].is_sentinel;
     waylayer = (struct actor){.due_nsec = NEVER, .is_ready = sees_node, .act = strike_waylaid};
-    if (sentinels_watch) scheduler_add(&waylayer);
+    if (sentinels_watch || replicas_elect) scheduler_add(&waylayer);
     parter = (struct actor){.due_nsec = NEVER, .is_ready = sees_candidate, .act = part_sentinels};
-    if (sentinels_watch) scheduler_add(&parter);
+    if (sentinels_watch || replicas_elect) scheduler_add(&parter);
     striker = (struct actor){.due_nsec = world->now_nsec + (int64_t)draw((uint64_t)every * 2),
                              .act = strike};
     scheduler_add(&striker);

@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Nodes are a cluster with replicas, which take the places of primaries (headers.h). Before
+ * faults_start. */
+void faults_expect_elections(void);
 /* Each `every_nsec` on average something strikes. */
 void faults_start(int64_t every_nsec);
 /* Nothing strikes any more, and all is mended: disks, cuts between nodes; nodes run again. */

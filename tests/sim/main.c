@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sim/headers.h"
 #include "sim/history.h"
 #include "sim/load.h"
 #include "sim/network.h"
@@ -27,6 +28,7 @@
 #include "sim/roam.h"
 #include "sim/scenario.h"
 #include "sim/scheduler.h"
+#include "sim/slots.h"
 #include "sim/witness.h"
 #include "sim/world.h"
 
@@ -35,11 +37,13 @@
 #define OUT_FD 500
 #define BASE "/dev/shm"
 #define DRAWN (-1)
+#define CLUSTER_NODES_MAX (LISTENERS_MAX / 2)
+#define SHARDS_MIN 3
 #define WATCHED_SEEDS 4 /* Sentinels watch in each so manieth seed */
 
 static struct {
     unsigned long long first, last;
-    int jobs, nodes, sentinels, cluster;
+    int jobs, nodes, sentinels, cluster, shards;
     bool trace, keep, twice;
 } options = {.jobs = 1, .sentinels = DRAWN};
 
@@ -94,9 +98,14 @@ static void run_seed(unsigned long long seed, int turn, int out) {
         servers = options.cluster;
         sentinels = 0;
     }
+    if (options.shards) {
+        servers = options.shards + 1 + (int)draw(CLUSTER_NODES_MAX - (uint64_t)options.shards);
+        sentinels = 0;
+        slots_set_shards(options.shards);
+    }
     nodes_make(folder, servers + sentinels);
     int64_t begun = world->now_nsec;
-    scenario_run(sentinels, options.cluster);
+    scenario_run(sentinels, options.cluster || options.shards);
     nodes_end();
     r.hash = world->hash;
     r.turns = world->turns;
@@ -109,7 +118,7 @@ static void run_seed(unsigned long long seed, int turn, int out) {
         r.partial_syncs += history_partial_syncs(node);
     }
     r.promises = promises();
-    r.promotions = operator_promotions() + witness_promotions();
+    r.promotions = operator_promotions() + witness_promotions() + headers_promotions();
     r.saves = world->saves;
     r.simulated_nsec = world->now_nsec - begun;
     memcpy(r.finding, world->finding, sizeof(r.finding));
@@ -238,8 +247,9 @@ static void run_all(void) {
 
 static int use(void) {
     fputs(
-        "evenkeel-sim --seeds A-B [--jobs N] [--nodes N] [--sentinels N | --cluster N] [--twice]\n"
-        "evenkeel-sim --seed N [--trace] [--keep] [--nodes N] [--sentinels N | --cluster N]\n",
+        "evenkeel-sim --seeds A-B [--jobs N] [--nodes N] [KIND] [--twice]\n"
+        "evenkeel-sim --seed N [--trace] [--keep] [--nodes N] [KIND]\n"
+        "KIND: --sentinels N | --cluster N | --shards N\n",
         stderr);
     return 2;
 }
@@ -261,6 +271,8 @@ static bool read_options(int argc, char **argv) {
             options.sentinels = (int)strtol(value, NULL, 10);
         } else if (!strcmp(name, "--cluster") && ++i < argc) {
             options.cluster = (int)strtol(value, NULL, 10);
+        } else if (!strcmp(name, "--shards") && ++i < argc) {
+            options.shards = (int)strtol(value, NULL, 10);
         } else if (!strcmp(name, "--seed") && ++i < argc) {
             options.first = options.last = strtoull(value, NULL, 10);
         } else if (!strcmp(name, "--seeds") && ++i < argc) {
@@ -274,7 +286,10 @@ static bool read_options(int argc, char **argv) {
     }
     return options.last > 0 && options.jobs > 0 && options.jobs <= JOBS_MAX && options.nodes >= 0 &&
            options.nodes <= NODES_MAX - 5 && options.sentinels >= DRAWN && options.sentinels <= 5 &&
-           (options.cluster == 0 || (options.cluster >= 2 && options.cluster <= LISTENERS_MAX / 2));
+           (options.cluster == 0 ||
+            (options.cluster >= 2 && options.cluster <= CLUSTER_NODES_MAX)) &&
+           (options.shards == 0 ||
+            (options.shards >= SHARDS_MIN && options.shards < CLUSTER_NODES_MAX));
 }
 
 int main(int argc, char **argv) {
@@ -298,7 +313,7 @@ int main(int argc, char **argv) {
         (unsigned long long)sum.full_syncs, (unsigned long long)sum.partial_syncs,
         (unsigned long long)sum.promises, (unsigned long long)sum.promotions,
         (unsigned long long)sum.saves);
-    if (options.cluster)
+    if (options.cluster || options.shards)
         printf("%llu redirections, %llu times keys moved\n", (unsigned long long)sum.redirections,
                (unsigned long long)sum.moves);
     printf("%llu passed, %llu failed\n", sum.done - sum.found, sum.found + sum.differ);

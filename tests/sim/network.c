@@ -28,6 +28,12 @@ void network_make(void) {
     network = mmap(NULL, sizeof(*network), PROT_READ | PROT_WRITE,
                    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (network == MAP_FAILED) abort();
+    for (int i = 0; i < LINKS_MAX; i++) {
+        for (int end = 0; end < 2; end++) {
+            network->links[i].streams[end].segments = network->segments[i][end];
+            network->links[i].streams[end].bytes = network->bytes[i][end];
+        }
+    }
 }
 
 int network_port(int node) { return FIRST_PORT + node; }

@@ -25,16 +25,19 @@
 /* CALLS: the call is on its way; QUEUED: it waits to be accepted. */
 enum link_state { LINK_FREE, LINK_CALLS, LINK_QUEUED, LINK_OPEN };
 
+struct segment {
+    uint64_t end;
+    int64_t at_nsec, sent_nsec;
+};
+
+/* All links are looked at in each turn: what is long lies elsewhere. */
 struct stream {
     uint64_t written, arrived, read; /* bytes so far */
-    struct {
-        uint64_t end;
-        int64_t at_nsec, sent_nsec;
-    } segments[SEGMENTS_MAX];
+    struct segment *segments;        /* SEGMENTS_MAX */
     unsigned first, count;
     bool ends, ended; /* the sender's end is closed; the receiver may know */
     int64_t ends_nsec;
-    uint8_t bytes[STREAM_BYTES];
+    uint8_t *bytes; /* STREAM_BYTES */
 };
 
 struct link_end {
@@ -70,11 +73,15 @@ struct network {
     uint64_t links_made, node_links_made; /* all; those that nodes made */
     int links_end;                        /* those from here on were never used */
     struct link links[LINKS_MAX];
+    struct segment segments[LINKS_MAX][2][SEGMENTS_MAX];
+    uint8_t bytes[LINKS_MAX][2][STREAM_BYTES];
 };
 
 extern struct network *network;
 void network_make(void);
 
+/* A node's bus listens so many ports above the server. */
+#define NETWORK_BUS_PORTS_ABOVE 10000
 /* The port of a node's server. */
 int network_port(int node);
 

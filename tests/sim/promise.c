@@ -4,20 +4,19 @@
 #include "sim/promise.h"
 
 #include "sim/history.h"
-#include "sim/load.h"
 #include "sim/network.h"
 #include "sim/world.h"
 
 static struct promise {
     long long number;
     unsigned starts, full_syncs; /* of the node when it was taken */
-} table[NODES_MAX][LOAD_CLIENTS_MAX];
+} table[NODES_MAX][PROMISE_WRITERS_MAX];
 static uint64_t taken;
 
 /* A node's link to the primary, or what will be one. */
 static bool is_of_replica(const struct link *l, int primary) {
     return l->state != LINK_FREE && l->ends[0].node != OUTSIDE && l->ends[1].node == primary &&
-           !l->ends[1].closed;
+           l->ends[1].port == network_port(primary) && !l->ends[1].closed;
 }
 
 struct candidates promise_candidates(int primary) {
@@ -53,6 +52,10 @@ long long promise_of(int node, int writer) {
     bool holds =
         p->starts == world->nodes[node].starts && p->full_syncs == history_full_syncs(node);
     return holds ? p->number : 0;
+}
+
+void promise_forget(int writer) {
+    for (int node = 0; node < NODES_MAX; node++) table[node][writer].number = 0;
 }
 
 uint64_t promises(void) { return taken; }

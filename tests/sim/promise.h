@@ -12,6 +12,8 @@
 
 #include "sim/world.h"
 
+#define PROMISE_WRITERS_MAX 80
+
 /* Who could be counted by a WAIT that is asked now. */
 struct candidates {
     bool clear;
@@ -27,6 +29,8 @@ struct candidates promise_candidates(int primary);
 void promise_take(const struct candidates *asked, long long counted, int writer, long long number);
 /* What the node is to have of the writer's; 0: nothing. */
 long long promise_of(int node, int writer);
+/* Nothing is promised of the writer any more. */
+void promise_forget(int writer);
 /* How many promises were taken. */
 uint64_t promises(void);
 #endif

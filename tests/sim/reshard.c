@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "sim/client.h"
+#include "sim/headers.h"
 #include "sim/network.h"
 #include "sim/roam.h"
 #include "sim/scheduler.h"
@@ -36,6 +37,9 @@
 #define READ_MAX 1000
 #define KEY_CHARS 48
 #define NOBODY (-1)
+/* Nodes that trust each other agree within so long; only then the operator gives away a slot that
+ * nobody has. */
+#define UNOWNED_NSEC (30 * NSEC_PER_SEC)
 
 enum phase { LOOK, ACT, LIST, MOVE, CLEAN, READ_LIST, READ_VALUE };
 
@@ -44,6 +48,7 @@ struct view {
     int owner; /* NOBODY */
     int migrating_to, importing_from;
     long long keys;
+    bool is_out; /* a replica, or none of the cluster: it has no say */
 };
 
 static struct {
@@ -53,6 +58,9 @@ static struct {
     int wanted[HOT_SLOTS];
     bool rests[HOT_SLOTS];
     int64_t resumes_nsec[HOT_SLOTS];
+    bool trusts; /* reshard_trust_nodes */
+    bool (*takes_part)(int node);
+    int64_t unowned_nsec[HOT_SLOTS]; /* since when nobody has it; 0 = somebody has */
     struct view views[HOT_SLOTS][NODES_MAX];
     enum phase phase;
     int hot, node; /* the slot that is worked on, and the node that is asked */
@@ -168,6 +176,7 @@ static void change_mind(void) {
     op.change_nsec = world->now_nsec + (int64_t)draw((uint64_t)op.every_nsec * 2);
     int hot = (int)draw(HOT_SLOTS);
     op.wanted[hot] = (int)draw((uint64_t)nodes_count());
+    if (op.trusts && op.views[hot][op.wanted[hot]].is_out) return;
     note("wants", (long)slots_number(hot), op.wanted[hot], 0);
 }
 
@@ -190,7 +199,16 @@ static void failed(struct client *c) {
 
 /* ---- Deciding ---- */
 
+/* Promises of its keys, and promotions, are looked at otherwise from now on. */
+static void begin_move(int hot) {
+    if (!op.trusts) return;
+    headers_note_bumps();
+    headers_set_moving(hot, true);
+    roam_note_moved(hot);
+}
+
 static void act(int node, const char *what, const char *id) {
+    begin_move(op.hot);
     snprintf(order, sizeof(order), "CLUSTER SETSLOT %u %s%s%s", slot_now(), what, id ? " " : "",
              id ? id : "");
     note("setslot", node, (long)slot_now(), what[0]);
@@ -201,6 +219,7 @@ static void act(int node, const char *what, const char *id) {
 }
 
 static void move_keys(int from, int to, bool from_owner) {
+    begin_move(op.hot);
     op.phase = LIST;
     op.node = op.from = from;
     op.to = to;
@@ -214,7 +233,9 @@ static bool owns(const struct view *views, int node) { return views[node].owner 
 /* The node to which a slot without an owner belongs: it was being moved there, or has the keys. */
 static int heir(const struct view *views) {
     int best = 0;
-    for (int node = 0; node < nodes_count(); node++) {
+    while (views[best].is_out) best++;
+    for (int node = best; node < nodes_count(); node++) {
+        if (views[node].is_out) continue;
         if (views[node].importing_from != NOBODY) return node;
         if (views[node].keys > views[best].keys) best = node;
     }
@@ -225,7 +246,7 @@ static int heir(const struct view *views) {
  * False: there is nothing to do. */
 static bool close_slot(const struct view *views, int owner) {
     for (int node = 0; node < nodes_count(); node++) {
-        if (node == owner) continue;
+        if (node == owner || views[node].is_out) continue;
         bool imports = views[node].importing_from != NOBODY;
         if (views[node].keys && !imports)
             act(node, "IMPORTING", slots_node_id(owner));
@@ -254,7 +275,13 @@ static void move_slot(const struct view *views, int owner, int to) {
 /* Nodes that name another owner are told. True: all do. */
 static bool spread(const struct view *views, int owner) {
     for (int node = 0; node < nodes_count(); node++) {
-        if (views[node].owner == owner) continue;
+        if (views[node].owner == owner || views[node].is_out) continue;
+        /* Who imports a slot believes nobody who claims it, until the mark goes. */
+        if (op.trusts && views[node].importing_from != NOBODY) continue;
+        if (op.trusts) {
+            turn_away();
+            return false;
+        }
         act(node, "NODE", slots_node_id(owner));
         return false;
     }
@@ -266,7 +293,11 @@ static bool spread(const struct view *views, int owner) {
  * mark goes first, and the migrating mark when there is no key even then. False: there is none. */
 static bool end_other_move(const struct view *views, int owner, int wanted) {
     int to = views[owner].migrating_to;
-    if (to == NOBODY || to == wanted) return false;
+    if (to == NOBODY || (to == wanted && !views[to].is_out)) return false;
+    if (views[to].is_out) {
+        act(owner, "STABLE", NULL);
+        return true;
+    }
     if (views[to].keys)
         move_slot(views, owner, to);
     else
@@ -282,10 +313,22 @@ static int rank_claim(const struct view *v) { return v->keys ? 2 : v->migrating_
 static int count_owners(const struct view *views, int *owner) {
     int owners = 0;
     for (int node = 0; node < nodes_count(); node++) {
-        if (!owns(views, node)) continue;
+        if (!owns(views, node) || views[node].is_out) continue;
         if (!owners++ || rank_claim(&views[node]) > rank_claim(&views[*owner])) *owner = node;
     }
     return owners;
+}
+
+/* Nobody has the slot. */
+static void decide_unowned(const struct view *views) {
+    int64_t *since_nsec = &op.unowned_nsec[op.hot];
+    if (!*since_nsec) *since_nsec = world->now_nsec;
+    if (op.trusts && world->now_nsec - *since_nsec < UNOWNED_NSEC) {
+        turn_away();
+        return;
+    }
+    int node = heir(views);
+    act(node, "NODE", slots_node_id(node));
 }
 
 static void decide(void) {
@@ -296,11 +339,17 @@ static void decide(void) {
         turn_away();
         return;
     }
-    if (count_owners(views, &owner) == 0) {
-        int node = heir(views);
-        act(node, "NODE", slots_node_id(node));
+    int owners = count_owners(views, &owner);
+    if (owners == 0) {
+        decide_unowned(views);
         return;
     }
+    op.unowned_nsec[op.hot] = 0;
+    if (op.trusts && owners > 1) {
+        turn_away();
+        return;
+    }
+    if (op.trusts && views[wanted].is_out) wanted = op.wanted[op.hot] = owner;
     for (int node = 0; node < nodes_count(); node++)
         if (node != owner && owns(views, node) && views[node].keys)
             find("slot %u belongs to node %d, and to node %d, which has %lld keys", slot_now(),
@@ -312,6 +361,10 @@ static void decide(void) {
         return;
     }
     if (close_slot(views, owner)) return;
+    if (headers_is_moving(op.hot)) {
+        headers_set_moving(op.hot, false);
+        roam_note_moved(op.hot);
+    }
     op.rests[op.hot] = true;
     turn_away();
 }
@@ -348,9 +401,12 @@ static void take_nodes(struct view *v, const char *text) {
     for (char *line = strtok_r(copy, "\n", &line_rest); line;
          line = strtok_r(NULL, "\n", &line_rest)) {
         int at = 0, node = slots_node_of_id(line);
-        for (char *word = strtok_r(line, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        for (char *word = strtok_r(line, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+            if (at == 2 && strstr(word, "myself,slave")) v->is_out = true;
             if (at++ >= 8) take_word(v, node, word);
+        }
     }
+    if (op.takes_part && !op.takes_part(op.node)) v->is_out = true;
 }
 
 static void take_look(const struct reply *r) {
@@ -364,6 +420,13 @@ static void take_look(const struct reply *r) {
         decide();
     else
         soon(1 + PAUSE_NSEC / 100);
+}
+
+/* As all nodes that have a say named it when the slot came to rest. */
+static int last_owner(int hot) {
+    int node = 0;
+    while (op.views[hot][node].is_out) node++;
+    return op.views[hot][node].owner;
 }
 
 static void take_list(const struct reply *r) {
@@ -381,7 +444,7 @@ static void take_list(const struct reply *r) {
         op.has_read = op.hot == HOT_SLOTS;
     }
     if (op.has_read) return;
-    if (op.phase == READ_LIST) op.node = op.views[op.hot][0].owner;
+    if (op.phase == READ_LIST) op.node = last_owner(op.hot);
     soon(1 + PAUSE_NSEC / 1000);
 }
 
@@ -400,7 +463,7 @@ static void take_value(const struct reply *r) {
     op.phase = READ_LIST;
     op.has_read = op.hot == HOT_SLOTS;
     if (op.has_read) return;
-    op.node = op.views[op.hot][0].owner;
+    op.node = last_owner(op.hot);
     soon(1);
 }
 
@@ -471,6 +534,11 @@ void reshard_start(int64_t every_nsec) {
     op.client.wanted_nsec = op.client.actor.due_nsec = world->now_nsec + draw_scale(PAUSE_NSEC);
 }
 
+void reshard_trust_nodes(bool (*takes_part)(int node)) {
+    op.trusts = true;
+    op.takes_part = takes_part;
+}
+
 void reshard_settle(void) {
     op.settled = true;
     memset(op.rests, 0, sizeof(op.rests));
@@ -486,7 +554,7 @@ void reshard_read_keys(void) {
     client_close(&op.client);
     op.phase = READ_LIST;
     op.hot = 0;
-    op.node = op.views[0][0].owner;
+    op.node = last_owner(0);
     op.client.wanted_nsec = op.client.actor.due_nsec = world->now_nsec;
 }
 

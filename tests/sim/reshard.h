@@ -14,6 +14,10 @@
 
 /* Each `every_nsec` on average a hot slot is wanted at another node. */
 void reshard_start(int64_t every_nsec);
+/* Nodes have replicas, and may be none of the cluster: only those that `takes_part` names (NULL:
+ * all) and that say that they are primaries are asked to change a slot, and where two claim it, or
+ * nobody does, the operator waits for what the nodes agree on. */
+void reshard_trust_nodes(bool (*takes_part)(int node));
 /* No slot is wanted elsewhere any more; what was begun is brought to its end. */
 void reshard_settle(void);
 /* Each hot slot has one owner, which all nodes name, no marks, and no keys at other nodes. */

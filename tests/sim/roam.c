@@ -14,6 +14,8 @@
 #include <string.h>
 
 #include "sim/client.h"
+#include "sim/headers.h"
+#include "sim/promise.h"
 #include "sim/scheduler.h"
 #include "sim/slots.h"
 #include "sim/world.h"
@@ -25,13 +27,17 @@
 #define JUNK_KEYS 12
 #define BIG_BYTES 3000
 #define COUNTER_KEY HOT_KEY ":%d-%d"
+#define WAIT_MSEC 500
 
-enum order { INCREMENT, READ, READ_BOTH, INCREMENT_BOTH, LITTER };
+enum order { INCREMENT, READ, READ_BOTH, INCREMENT_BOTH, LITTER, WAIT_FOR };
+_Static_assert(ROAMERS_MAX *HOT_SLOTS *COUNTERS <= PROMISE_WRITERS_MAX, "a writer each");
 
 struct counter {
     long long least; /* as the last answer said */
     long long maybe; /* increments that may have run beside, or may run yet */
     bool seen;       /* at rest */
+    int by;          /* the node that gave that answer */
+    int64_t at_nsec; /* when it came */
 };
 
 static struct roamer {
@@ -48,30 +54,60 @@ static struct roamer {
     int asks;                   /* of these: ASK */
     char refusal[128];          /* the first error of this try; "" = none */
     bool refused_last;          /* it was EXEC's own */
-    long long values[COUNTERS]; /* -1: nil */
+    long long waited[COUNTERS]; /* WAIT_FOR: what the counters were; 0 = not asked for */
+    struct candidates candidates;
 } roamers[ROAMERS_MAX];
 
 static int count;
 static int64_t pause_nsec;
-static bool stopped;
+static bool stopped, waits;
 static uint64_t replies, redirections;
 
 /* ---- What counters hold ---- */
 
+static int writer_of(const struct roamer *r, int hot, int which) {
+    return (r->id * HOT_SLOTS + hot) * COUNTERS + which;
+}
+
+/* Not below what the node had acknowledged. While the slot is on its way its keys are elsewhere. */
+static void check_promised(const struct roamer *r, int hot, int which, long long value, int node) {
+    long long promised = node < 0 ? 0 : promise_of(node, writer_of(r, hot, which));
+    if (value < promised && !headers_is_moving(hot))
+        find("client %d, counter %d of slot %u: node %d has %lld, but had acknowledged %lld", r->id,
+             which, slots_number(hot), node, value, promised);
+}
+
+/* The counter is less than it was, because a replica without its last increments was promoted. */
+static void fall_back(struct counter *c, long long value) {
+    c->maybe += c->least - value;
+    c->least = value;
+}
+
 static void take_increment(struct roamer *r, int which, long long value) {
     struct counter *c = &r->counters[r->hot][which];
+    int node = r->client.node;
+    check_promised(r, r->hot, which, value - 1, node);
+    if (value > 0 && value <= c->least && headers_may_lose(r->hot, c->by, c->at_nsec, node))
+        fall_back(c, value - 1);
     if (value <= c->least || value > c->least + c->maybe + 1)
         find(
             "client %d, counter %d of slot %u: incremented to %lld at node %d, but it was %lld "
             "and %lld requests are open",
-            r->id, which, slots_number(r->hot), value, r->client.node, c->least, c->maybe);
+            r->id, which, slots_number(r->hot), value, node, c->least, c->maybe);
     c->maybe -= value - c->least - 1;
     c->least = value;
+    c->by = node;
+    c->at_nsec = world->now_nsec;
 }
 
-static void check_value(const struct roamer *r, int hot, int which, long long value, int node) {
-    const struct counter *c = &r->counters[hot][which];
+static void check_value(struct roamer *r, int hot, int which, long long value, int node) {
+    struct counter *c = &r->counters[hot][which];
     if (value < 0) value = 0;
+    if (value < c->least && headers_may_lose(hot, c->by, c->at_nsec, node))
+        fall_back(c, value);
+    else if (value < c->least && node != c->by && headers_may_be_stale(hot))
+        return;
+    check_promised(r, hot, which, value, node);
     if (value < c->least || value > c->least + c->maybe)
         find(
             "client %d, counter %d of slot %u: node %d has %lld, but it is %lld and %lld requests "
@@ -136,6 +172,7 @@ static void send_order(struct roamer *r) {
         client_say(c, "EXEC");
         break;
     case LITTER: send_litter(r); break;
+    case WAIT_FOR: abort(); /* sent with what it waits for */
     }
     c->limit_nsec = world->now_nsec + LIMIT_NSEC;
 }
@@ -168,6 +205,7 @@ static void failed(struct client *c) {
     for (int which = 0; r->busy && r->sent && which < COUNTERS; which++)
         r->counters[r->hot][which].maybe += increments(r, which);
     r->sent = r->asking = false;
+    if (r->order == WAIT_FOR) r->busy = false;
     r->node = chance(30) ? (int)draw((uint64_t)nodes_count()) : r->owners[r->hot];
     go_on_in(r, AGAIN_NSEC_MIN + (int64_t)draw(AGAIN_NSEC));
 }
@@ -215,6 +253,30 @@ static long long value_of(const struct reply *item) {
                                : strtoll(item->text, NULL, 10);
 }
 
+static void end_order(struct roamer *r) {
+    r->busy = false;
+    r->client.limit_nsec = NEVER;
+    go_on_in(r, 1 + (int64_t)draw((uint64_t)pause_nsec));
+}
+
+/* An increment was answered: WAIT on its connection tells who has it. */
+static void wait_for_replicas(struct roamer *r) {
+    r->order = WAIT_FOR;
+    r->answers = r->skipped = r->asks = 0;
+    r->candidates = promise_candidates(r->client.node);
+    client_say(&r->client, "WAIT 1 %d", 1 + (int)draw(WAIT_MSEC));
+    r->client.limit_nsec = world->now_nsec + LIMIT_NSEC;
+}
+
+/* A node that is a replica meanwhile refuses: nothing is promised. */
+static void end_wait(struct roamer *r, const struct reply *a) {
+    for (int which = 0; which < COUNTERS && a->type == ':'; which++) {
+        if (!r->waited[which] || headers_is_moving(r->hot)) continue;
+        promise_take(&r->candidates, a->number, writer_of(r, r->hot, which), r->waited[which]);
+    }
+    end_order(r);
+}
+
 static void take_answer(struct roamer *r, const struct reply *a) {
     tell("client %d: order %d on %d of slot %u done by node %d%s: %c%lld", r->id, (int)r->order,
          r->which, slots_number(r->hot), r->client.node, r->asking ? ", asking" : "", a->type,
@@ -224,18 +286,24 @@ static void take_answer(struct roamer *r, const struct reply *a) {
         find("client %d: EXEC or MGET answers %c%.60s", r->id, a->type, a->text);
         return;
     }
+    bool has_written = false;
+    memset(r->waited, 0, sizeof(r->waited));
     for (int which = 0; which < COUNTERS && r->order != LITTER; which++) {
         if (!both && which != r->which) continue;
         long long value = value_of(both ? &a->items[which] : a);
-        if (increments(r, which))
-            take_increment(r, which, value);
-        else
+        if (!increments(r, which)) {
             check_value(r, r->hot, which, value, r->client.node);
+            continue;
+        }
+        take_increment(r, which, value);
+        r->waited[which] = value;
+        has_written = true;
     }
     if (!r->asking) r->owners[r->hot] = r->client.node;
-    r->busy = false;
-    r->client.limit_nsec = NEVER;
-    go_on_in(r, 1 + (int64_t)draw((uint64_t)pause_nsec));
+    if (waits && has_written && !r->asking && chance(40))
+        wait_for_replicas(r);
+    else
+        end_order(r);
 }
 
 static void replied(struct client *c, const struct reply *a) {
@@ -247,7 +315,9 @@ static void replied(struct client *c, const struct reply *a) {
     if (a->type == '-' && !r->refusal[0]) snprintf(r->refusal, sizeof(r->refusal), "%s", a->text);
     if (!last) return;
     c->limit_nsec = NEVER;
-    if (r->refusal[0])
+    if (r->order == WAIT_FOR)
+        end_wait(r, a);
+    else if (r->refusal[0])
         follow(r);
     else
         take_answer(r, a);
@@ -287,6 +357,14 @@ void roam_start(int clients, int64_t pause) {
             r->owners[hot] = (int)draw((uint64_t)nodes_count());
         r->client.wanted_nsec = r->client.actor.due_nsec = world->now_nsec + draw_scale(AGAIN_NSEC);
     }
+}
+
+void roam_use_wait(void) { waits = true; }
+
+void roam_note_moved(int hot) {
+    for (int id = 0; id < count; id++)
+        for (int which = 0; which < COUNTERS; which++)
+            promise_forget(writer_of(&roamers[id], hot, which));
 }
 
 void roam_stop(void) { stopped = true; }

@@ -6,6 +6,10 @@
  * at once whether an increment was lost, ran twice, or ran on another copy of the key. A request
  * whose connection breaks may have run, or may still run: the counter may be higher by one then,
  * until a reply shows that it is.
+ *
+ * Where replicas take the places of primaries, a counter may fall back when headers.h knows of a
+ * promotion by which increments may be lost, but never behind what WAIT has acknowledged for the
+ * node that answers (promise.h).
  */
 #ifndef EVENKEEL_TESTS_SIM_ROAM_H
 #define EVENKEEL_TESTS_SIM_ROAM_H
@@ -16,6 +20,10 @@
 
 /* `clients` start, with up to `pause_nsec` between two requests. */
 void roam_start(int clients, int64_t pause_nsec);
+/* Now and then a client asks with WAIT whether the replicas have its increment. */
+void roam_use_wait(void);
+/* The slot is on its way, or has come to its end: promises bind no more. */
+void roam_note_moved(int hot);
 /* Nobody begins anything new. */
 void roam_stop(void);
 /* Everybody has what was asked for last. */

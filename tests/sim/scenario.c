@@ -9,7 +9,9 @@
 #include <stdio.h>
 
 #include "sim/faults.h"
+#include "sim/headers.h"
 #include "sim/history.h"
+#include "sim/keeper.h"
 #include "sim/load.h"
 #include "sim/network.h"
 #include "sim/operator.h"
@@ -37,6 +39,8 @@
 #define MOVED_NSEC_MIN (10 * NSEC_PER_SEC)
 #define MOVED_NSEC_MORE (50 * NSEC_PER_SEC)
 #define NODE_TIMEOUT_MSEC 3000
+#define ELECTED_NSEC_MIN (20 * NSEC_PER_SEC)
+#define ELECTED_NSEC_MORE (80 * NSEC_PER_SEC)
 
 static int sentinels; /* the last so many nodes; 0: an operator promotes */
 
@@ -242,8 +246,81 @@ static void run_cluster(void) {
         find("clients still await answers long after the last fault");
 }
 
+/* ---- Nodes of a cluster with replicas ---- */
+
+static int64_t node_timeout_msec;
+
+/* What nodes say over the bus, and what replicas are sent. */
+static void see_elections(int link, int end, const uint8_t *bytes, size_t length) {
+    if (network->links[link].ends[1].port > NETWORK_BUS_PORTS_ABOVE)
+        headers_see(link, end, bytes, length);
+    else
+        history_see(link, end, bytes, length);
+}
+
+static void set_up_elections(void) {
+    slots_write_files();
+    logs_always = true;
+    node_timeout_msec = NODE_TIMEOUT_MSEC / 3 * (1 + (int64_t)draw(3));
+    bool moves = chance(60), fails_over = chance(60);
+    scheduler_set_observer(see_elections);
+    scheduler_set_start_observer(headers_look_at_file);
+    headers_open(slots_shards());
+    for (int node = 0; node < nodes_count(); node++) {
+        set_options(node);
+        add_option(node, "cluster-enabled yes");
+        add_option(node, "cluster-node-timeout %d", (int)node_timeout_msec);
+        node_start(node);
+    }
+    roam_use_wait();
+    roam_start(1 + (int)draw(ROAMERS_MAX), 20 * NSEC_PER_MSEC + draw_scale(400 * NSEC_PER_MSEC));
+    reshard_trust_nodes(keeper_has);
+    reshard_start(moves ? NSEC_PER_SEC / 10 + draw_scale(4 * NSEC_PER_SEC) : NEVER / 4);
+    keeper_start(fails_over ? 3 * NSEC_PER_SEC + draw_scale(16 * NSEC_PER_SEC) : 0);
+    faults_expect_elections();
+    faults_start(2 * NSEC_PER_SEC + draw_scale(12 * NSEC_PER_SEC));
+}
+
+/* So long nodes may take until they agree after the last fault: until failures are seen and
+ * forgotten, and an election or two have failed. */
+static int64_t agree_nsec(void) {
+    int64_t election_msec = 2 * node_timeout_msec > 2000 ? 2 * node_timeout_msec : 2000;
+    return (4 * node_timeout_msec + 10000 + 4 * election_msec) * NSEC_PER_MSEC;
+}
+
+static bool elections_rest(int64_t within_nsec, bool only_roles) {
+    bool (*seen)(void) = only_roles ? keeper_sees_roles : keeper_sees_equal;
+    char text[400];
+    if (!scheduler_run(world->now_nsec + within_nsec, seen)) return false;
+    if (seen()) return true;
+    keeper_describe(text, sizeof(text), only_roles);
+    find("nodes do not agree long after the last fault: %s", text);
+    return false;
+}
+
+static void run_elections(void) {
+    set_up_elections();
+    int64_t end_nsec =
+        world->now_nsec + ELECTED_NSEC_MIN + (int64_t)draw((uint64_t)ELECTED_NSEC_MORE);
+    if (!scheduler_run(end_nsec, NULL)) return;
+    faults_end();
+    switcher_end();
+    roam_stop();
+    reshard_settle();
+    keeper_settle();
+    if (!elections_rest(agree_nsec(), true)) return;
+    if (!scheduler_run(world->now_nsec + EQUAL_NSEC, roam_rests)) return;
+    if (!roam_rests()) find("clients still await answers long after the last fault");
+    look_at_slots();
+    if (!world->finding[0]) (void)elections_rest(EQUAL_NSEC, false);
+}
+
 void scenario_run(int sentinels_count, bool in_cluster) {
     sentinels = sentinels_count;
+    if (in_cluster && slots_shards() < nodes_count()) {
+        run_elections();
+        return;
+    }
     if (in_cluster) {
         run_cluster();
         return;

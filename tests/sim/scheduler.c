@@ -39,6 +39,7 @@ static struct actor *actors[ACTORS_MAX];
 static int actors_count;
 static network_observer *observer;
 static bool (*may_end)(int node, int exit_status);
+static void (*start_observer)(int node);
 
 /* ---- Actors ---- */
 
@@ -59,6 +60,7 @@ static void see_nothing(int link, int end, const uint8_t *bytes, size_t length) 
 
 void scheduler_set_observer(network_observer *seen) { observer = seen; }
 void scheduler_set_end_observer(bool (*who)(int node, int exit_status)) { may_end = who; }
+void scheduler_set_start_observer(void (*who)(int node)) { start_observer = who; }
 
 /* ---- Nodes ---- */
 
@@ -104,6 +106,16 @@ void node_add_file(int node, const char *name, const char *text) {
     snprintf(path, sizeof(path), "%s/%s", nodes[node].path, name);
     FILE *file = fopen(path, "w");
     if (!file || fputs(text, file) < 0 || fclose(file)) abort();
+}
+
+bool node_read_file(int node, const char *name, char *text, size_t size) {
+    char path[PATH_BYTES + 32];
+    snprintf(path, sizeof(path), "%s/%s", nodes[node].path, name);
+    FILE *file = fopen(path, "r");
+    if (!file) return false;
+    text[fread(text, 1, size - 1, file)] = '\0';
+    fclose(file);
+    return true;
 }
 
 static void empty_folder(const char *path) {
@@ -155,7 +167,9 @@ void node_start(int node) {
     n->stopped_nsec = 0;
     n->starts++;
     n->start_links = network->links_made;
+    n->start_nsec = world->now_nsec;
     if (nodes[node].lines && nodes[node].is_renewed) write_lines(node);
+    if (start_observer) start_observer(node);
     struct task *t = task_new(node, -1);
     nodes[node].task = (int)(t - world->tasks);
     pid_t pid = fork();

@@ -8,6 +8,7 @@
 #ifndef EVENKEEL_TESTS_SIM_SCHEDULER_H
 #define EVENKEEL_TESTS_SIM_SCHEDULER_H
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "sim/network.h"
@@ -24,6 +25,8 @@ void scheduler_remove(const struct actor *a);
 void scheduler_set_observer(network_observer *seen);
 /* A server has ended by itself: `may_end` says whether it may, and sees to what follows. */
 void scheduler_set_end_observer(bool (*may_end)(int node, int exit_status));
+/* A server is about to start: its files are as it will find them. */
+void scheduler_set_start_observer(void (*seen)(int node));
 /* Until `until_nsec`, or until `enough` (may be NULL) says so; false where something was found. */
 bool scheduler_run(int64_t until_nsec, bool (*enough)(void));
 
@@ -40,6 +43,8 @@ void node_use_file(int node, const char *program);
 void node_add_line(int node, const char *line);
 /* A file that is in the node's folder at its first start. */
 void node_add_file(int node, const char *name, const char *text);
+/* Reads a file of the node's folder, up to `size` - 1 bytes. False where there is none. */
+bool node_read_file(int node, const char *name, char *text, size_t size);
 /* Another machine takes the place of this one, which does not run: its folder has nothing but the
  * file of options as it was first. */
 void node_renew(int node);

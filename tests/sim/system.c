@@ -302,6 +302,7 @@ int system_rename(const char *from, const char *to) {
         n->file_renames++;
         n->file_has_name = true;
     }
+    if (result == 0 && strstr(to, "nodes.conf")) n->view_renames++;
     if (result == 0 && n->log_is_first && strstr(to, "appendonly.aof")) {
         n->log_has_name = true;
         n->log_renames++;

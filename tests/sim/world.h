@@ -63,6 +63,7 @@ struct node {
     int64_t stopped_nsec;     /* its processes do not run before then */
     unsigned starts;          /* of its server */
     uint64_t start_links;     /* how many links there had been at the last of them */
+    int64_t start_nsec;       /* when it was */
     bool cut[NODES_MAX + 1];  /* from that node nothing comes; the last is clients' */
     bool slow_disk;
     bool bad_names;        /* renames and syncs of folders fail now and then */
@@ -72,6 +73,7 @@ struct node {
     bool file_has_name;    /* it was renamed, but its folder not synced since */
     bool file_is_old;      /* it was so when the server started last */
     unsigned file_renames; /* of its configuration file */
+    unsigned view_renames; /* of its nodes.conf */
     bool log_is_first;     /* the file that is to become the log next is that of a log that is on */
     bool log_has_name;     /* one such has its name, since that was asked for last */
     unsigned log_renames;  /* of such files */

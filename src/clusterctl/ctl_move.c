@@ -218,9 +218,9 @@ static bool open_slot(struct ctl_node *from, struct ctl_node *to, unsigned slot)
     return true;
 }
 
-/* Tells a primary that is not the target. A primary that has not heard of the new owner yet learns of
- * the node and of its slot by the bus. A source of Redis 6.2 that has heard of its last slot's new
- * owner by the bus, before this order came, has become a replica and need not be told. */
+/* Tells a primary that is not the target. A primary that has not heard of the new owner yet learns
+ * of the node and of its slot by the bus. A source of Redis 6.2 that has heard of its last slot's
+ * new owner by the bus, before this order came, has become a replica and need not be told. */
 static bool tell_other(struct ctl_node *node, const struct ctl_node *to, unsigned slot) {
     if (ctl_node_ask_line(node, "CLUSTER SETSLOT %u NODE %s", slot, to->self.id)) return true;
     if (has_code(node, "Unknown node") || has_code(node, "Please use SETSLOT only with masters."))

@@ -953,7 +953,7 @@ void table_prefetch_element(const struct table *t, uint64_t hash) {
 uint64_t table_scan(const struct table *t, uint64_t cursor,
                     void (*visit)(void *element, void *context), void *context) {
     if (t->buckets == 0) return 0;
-    size_t index = scan_next(t, &cursor);
+    size_t index = scan_advance(t, &cursor);
     chain_visit(bucket_at(t, index), visit, context);
     return cursor;
 }
@@ -994,7 +994,7 @@ uint64_t table_scan_some(const struct table *t, uint64_t cursor, size_t wanted,
                          void (*visit)(void *element, void *context), void *context) {
     if (t->buckets == 0) return 0;
     uint64_t start = cursor, mask = scan_mask(t, cursor);
-    size_t index = scan_next(t, &cursor);
+    size_t index = scan_advance(t, &cursor);
     const struct bucket *b = bucket_at(t, index);
     if (start == index && chain_count(b) <= wanted) {
         chain_visit(b, visit, context);
@@ -1038,7 +1038,7 @@ uint64_t table_scan_run(const struct table *t, uint64_t cursor, size_t positions
     if (t->buckets == 0) return 0;
     for (bool last = positions == 0; !last || done < asked;) {
         for (; !last && asked - done < SCAN_RING; asked++) {
-            const struct bucket *b = bucket_at(t, scan_next(t, &cursor));
+            const struct bucket *b = bucket_at(t, scan_advance(t, &cursor));
             ring[asked % SCAN_RING] = (struct scanned){b, cursor};
             prefetch(b);
             last = cursor == 0 || asked + 1 == positions;

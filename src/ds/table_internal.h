@@ -114,7 +114,7 @@ static inline uint64_t scan_mask(const struct table *t, uint64_t cursor) {
 }
 
 /* The bucket that the cursor is in; moves the cursor behind it. */
-static inline size_t scan_next(const struct table *t, uint64_t *cursor) {
+static inline size_t scan_advance(const struct table *t, uint64_t *cursor) {
     uint64_t mask = scan_mask(t, *cursor), index = *cursor & mask;
     /* An increment in reversed order: it carries from the mask's highest bit down. */
     uint64_t next = index, bit = (mask + 1) >> 1;

@@ -12,14 +12,14 @@
 #define BUCKET_GROUP ((size_t)8)
 
 /* A table that has moved is in a list: its neighbours, which have not moved, are told. */
-static void link_follow(struct table *t) {
+static void list_follow(struct table *t) {
     if (t->listed) t->link.next->previous = t->link.previous->next = &t->link;
 }
 
 struct table *table_relocate(struct table *t, struct relocation *r) {
     ASSERT_SLOW(!t->side_by_side && !t->watched);
     t = relocation_settle(r, t, t->type->class);
-    link_follow(t);
+    list_follow(t);
     return t;
 }
 
@@ -40,7 +40,7 @@ struct table *table_relocate_many(struct table *tables, size_t count, struct rel
         if (!t->listed) continue;
         t->link.next = neighbour_after(t->link.next, block, bytes, tables);
         t->link.previous = neighbour_after(t->link.previous, block, bytes, tables);
-        link_follow(t);
+        list_follow(t);
     }
     return tables;
 }
@@ -121,7 +121,7 @@ uint64_t table_relocate_some(struct table *t, uint64_t cursor, struct relocation
     if (t->buckets == 0) return 0;
     if (cursor == 0) chunks_relocate(t, r);
     do {
-        primaries[count] = bucket_at(t, scan_next(t, &cursor));
+        primaries[count] = bucket_at(t, scan_advance(t, &cursor));
         prefetch(primaries[count++]);
     } while (count < BUCKET_GROUP && cursor != 0);
     chains_relocate(t, primaries, count, r);

@@ -748,8 +748,8 @@ mutate('script-spare-of-less', 'script/engine.c',
        '    size_t list = spare_list(size);\n    if (list > SPARE_LISTS || spares[list].bytes',
        '    size_t list = spare_list(size) + 1;\n    if (list > SPARE_LISTS || spares[list].bytes',
        'Lua gets a block that is too small', 'unit script/test_engine')
-mutate('script-latest-stays', 'script/cache.c', '    latest = NULL;\n', '',
-       'a script that is gone is found', 'unit script/test_cache')
+mutate('script-latest-stays', 'script/cache.c', '    scripts = NULL;\n    latest = NULL;\n',
+       '    scripts = NULL;\n', 'a script that is gone is found', 'unit script/test_cache')
 mutate('script-without-rights', 'server/wiring.c', '    &script_gate,         &gate_user,',
        '    &script_gate,', 'a script may what its caller may not',
        'tcl unit/scripting ACL')

@@ -454,8 +454,8 @@ start_server [bus_settings copy] {
         at one config set maxclients 10000
     }
 
-    # Three keeps one slot. Its move ends by SETSLOT NODE at three, or by two's claim, which comes first
-    # where the order goes to two first.
+    # Three keeps one slot. Its move ends by SETSLOT NODE at three, or by two's claim, which comes
+    # first where the order goes to two first.
     test {A primary that gives its last slot away stays a primary, whoever hears of it first} {
         set given {}
         for {set slot 10923} {$slot < 16383} {incr slot} {

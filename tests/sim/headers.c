@@ -229,14 +229,15 @@ static uint64_t of_all_lives(const struct rise *r) {
     return r->of_this_life > r->of_former_lives ? r->of_this_life : r->of_former_lives;
 }
 
+static char file_text[FILE_BYTES]; /* of the file that is looked at */
+
 void headers_look_at_file(int node) {
-    static char text[FILE_BYTES];
     unsigned long long current, vote;
     const struct known *k = known_of(slots_node_id(node));
     const char *line;
-    if (!node_read_file(node, "nodes.conf", text, sizeof(text))) return;
-    line = strstr(text, "vars ");
-    if (!strstr(text, k->id) || !line) return; /* a fresh node, or one with an id not heard of */
+    if (!node_read_file(node, "nodes.conf", file_text, sizeof(file_text))) return;
+    line = strstr(file_text, "vars ");
+    if (!strstr(file_text, k->id) || !line) return; /* a fresh node, or one with an id not heard of */
     if (sscanf(line, "vars currentEpoch %llu lastVoteEpoch %llu", &current, &vote) != 2) return;
     if (current < of_all_lives(&k->current))
         find("node %d starts with current epoch %llu in its file; it has said %llu", node, current,

@@ -247,14 +247,10 @@ static void test_refuter(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_claims),
-        cmocka_unit_test(test_open_slots),
-        cmocka_unit_test(test_given),
-        cmocka_unit_test(test_unconfirmed),
-        cmocka_unit_test(test_promoted),
-        cmocka_unit_test(test_imported_from_successor),
-        cmocka_unit_test(test_replica),
-        cmocka_unit_test(test_refuter),
+        cmocka_unit_test(test_claims),   cmocka_unit_test(test_open_slots),
+        cmocka_unit_test(test_given),    cmocka_unit_test(test_unconfirmed),
+        cmocka_unit_test(test_promoted), cmocka_unit_test(test_imported_from_successor),
+        cmocka_unit_test(test_replica),  cmocka_unit_test(test_refuter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

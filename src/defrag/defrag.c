@@ -7,9 +7,10 @@
  * fall during a run. It is kept by a time budget (base/time_budget.h), and spent in slices.
  *
  * A step asks and moves until its budget of blocks is spent, about STEP_BUDGET * 100 ns, and the
- * clock is read between steps. Large values that a step meets are noted by address and hash of
- * their entries, and continued before the next buckets; an entry that has gone meanwhile is
- * recognised without a look at its memory.
+ * clock is read between steps. Large values that a step meets are noted by address, hash
+ * and type of their entries, and continued before the next buckets; an entry that has gone
+ * meanwhile is recognised without a look at its memory, and another one at its place by its type,
+ * because the cursor of one type means nothing to another.
  *
  * While blocks are taken faster than a pass gives memory back, the pass rests: new blocks fill the
  * free places without being moved, and what a pass would move meanwhile is soon among new waste.
@@ -78,6 +79,7 @@ enum defrag_rest { REST_NOT, REST_CALL, REST_SAVE, REST_GROWTH };
 struct large_value {
     const struct entry *entry; /* not dereferenced */
     uint64_t hash;
+    unsigned type;
 };
 
 static struct {
@@ -264,13 +266,14 @@ void defrag_look(void) {
 
 static void note_large(const struct entry *e, void *context) {
     if (pass.large_count < LARGE_MAX)
-        pass.large[pass.large_count++] = (struct large_value){e, key_map_hash(e)};
+        pass.large[pass.large_count++] = (struct large_value){e, key_map_hash(e), e->type};
 }
 
 static void large_step(struct keyspace *ks, struct relocate_work *work) {
     const struct large_value *l = &pass.large[pass.large_at];
     uint64_t before = work->moves.moved;
-    bool through = keyspace_relocate_value(ks, l->entry, l->hash, &pass.value_at, &work->moves);
+    bool through =
+        keyspace_relocate_value(ks, l->entry, l->hash, l->type, &pass.value_at, &work->moves);
     work->keys_moved += work->moves.moved > before;
     if (!through) return;
     pass.value_at = (struct value_cursor){0};

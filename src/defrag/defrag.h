@@ -46,7 +46,7 @@ void defrag_open(struct loop *loop);
 /* A slice of a pass that is running, of DEFRAG_SLICE_USEC at most; to be called before the loop
  * sleeps. True if the loop should not sleep. */
 bool defrag_step(void);
-#define DEFRAG_SLICE_USEC 500
+#define DEFRAG_SLICE_USEC 250
 /* To be called between the commands of a load, in whose turns no timer runs: looks once a second
  * whether a pass is to begin, and does a slice. It may be longer, because turns are far between. */
 void defrag_step_of_load(void);

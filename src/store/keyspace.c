@@ -1097,15 +1097,15 @@ void keyspace_relocate_some(struct keyspace *ks, struct key_walk *walk,
 }
 
 bool keyspace_relocate_value(struct keyspace *ks, const struct entry *e, uint64_t hash,
-                             struct value_cursor *c, struct relocation *r) {
+                             unsigned type_number, struct value_cursor *c, struct relocation *r) {
     ASSERT_SLOW(relocating_is_safe());
     struct table *t = key_map_table(&ks->map, hash);
     if (!t || !table_holds(t, hash, e)) return true;
     struct entry *found = (struct entry *)(uintptr_t)e;
+    if (found->type == ENTRY_STRING || found->type != type_number) return true;
     const struct value_type *type = value_type(found->type);
-    if (found->type == ENTRY_STRING || !type->relocate) return true;
     struct value v = entry_object(found);
-    bool through = type->relocate(&v, c, r);
+    bool through = !type->relocate || type->relocate(&v, c, r);
     entry_set_object(found, v);
     return through;
 }

@@ -228,9 +228,10 @@ struct relocation;
  * `walk->done`; large values excepted. The database may change between two calls. */
 void keyspace_relocate_some(struct keyspace *ks, struct key_walk *walk, struct relocate_work *work);
 /* Moves blocks of a large value from `c` on until the budget is spent. True when the value is
- * through, or its entry, which is not dereferenced before it is found, is no longer there. */
+ * through, or its entry, which is not dereferenced before it is found, is no longer there, or has a
+ * value of another type than the cursor was made for. */
 MUST_USE bool keyspace_relocate_value(struct keyspace *ks, const struct entry *e, uint64_t hash,
-                                      struct value_cursor *c, struct relocation *r);
+                                      unsigned type, struct value_cursor *c, struct relocation *r);
 /* Moves blocks of the index by deadline; see timebuckets_relocate_some. */
 MUST_USE uint64_t keyspace_relocate_deadlines(struct keyspace *ks, uint64_t cursor,
                                               struct relocation *r);

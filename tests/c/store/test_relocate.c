@@ -204,13 +204,14 @@ static bool by_chance(const void *block) { return random_below(100) < chance_per
 struct large {
     const struct entry *entry;
     uint64_t hash;
+    unsigned type;
 };
 static struct large large[LARGE_MAX];
 static unsigned large_count;
 
 static void note_large(const struct entry *e, void *context) {
     assert_true(large_count < LARGE_MAX);
-    large[large_count++] = (struct large){e, key_map_hash(e)};
+    large[large_count++] = (struct large){e, key_map_hash(e), e->type};
 }
 
 /* Moves what is to move; changes keys in between where `changing`. */
@@ -229,7 +230,8 @@ static size_t move_all(struct keyspace *ks, size_t budget, size_t effort_max, bo
         do {
             work.moves.budget = budget;
             if (changing) change_key(ks);
-        } while (!keyspace_relocate_value(ks, large[i].entry, large[i].hash, &cursor, &work.moves));
+        } while (!keyspace_relocate_value(ks, large[i].entry, large[i].hash, large[i].type, &cursor,
+                                          &work.moves));
     }
     do {
         work.moves.budget = budget;
@@ -284,6 +286,34 @@ static void test_changes_and_walks(void **state) {
     relocation_set_chooser(NULL, 0);
 }
 
+/* A cursor of one type is never used for a value of another one that has taken its entry's place:
+ * the walk would not end. */
+static void test_type_changes(void **state) {
+    struct keyspace *ks = keyspace_at(0);
+    struct key_text name;
+    struct slice text = key_of(&name, 1);
+    const struct key key = {ks, text, key_hash(text)};
+    struct value v = zset_create();
+    struct relocation r = {.budget = 1000};
+    char member[20];
+    for (unsigned i = 0; i < 1000; i++) {
+        snprintf(member, sizeof(member), "%u", i);
+        zset_set(&v, slice_of(member), i);
+    }
+    const struct entry *e = keyspace_put_object(&key, NULL, ENTRY_ZSET, v);
+    relocation_set_chooser(by_chance, 0);
+    struct value_cursor of_stream = {77, 4711};
+    assert_true(keyspace_relocate_value(ks, e, key.hash, ENTRY_STREAM, &of_stream, &r));
+    assert_int_equal(r.moved, 0);
+    struct value_cursor cursor = {0};
+    for (unsigned calls = 0;; calls++) {
+        assert_true(calls < 1000);
+        r.budget = 1000;
+        if (keyspace_relocate_value(ks, e, key.hash, ENTRY_ZSET, &cursor, &r)) break;
+    }
+    relocation_set_chooser(NULL, 0);
+}
+
 /* Everything that can move moves: no entry, no value stays at its address. */
 struct address {
     const struct entry *entry;
@@ -329,6 +359,7 @@ int main(void) {
     keys_open();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_changes_and_walks, keys_begin, keys_nothing_left),
+        cmocka_unit_test_setup_teardown(test_type_changes, keys_begin, keys_nothing_left),
         cmocka_unit_test_setup_teardown(test_all_moves, keys_begin, keys_nothing_left),
     };
     return by_slot + cmocka_run_group_tests(tests, NULL, NULL);

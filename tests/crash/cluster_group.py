@@ -184,18 +184,19 @@ class Group:
         return self.replication_fault(views[0], under_load)
 
     def replication_fault(self, view, under_load):
+        """Primaries are asked first, so that a replica must have as much of the stream, or a ping
+        more."""
+        nodes = {node.id: node for node in self.made}
         offsets = {}
-        for node in self.made:
-            fields = node.fields("INFO", "replication")
-            offsets[node.id] = fields.get("master_repl_offset"), fields
-        for name, _, _, _, primary, _, _ in view:
-            offset, fields = offsets[name]
-            if primary != "-" and (fields.get("master_link_status") != "up" or
-                                   not under_load and offset != offsets[primary][0]):
-                return f"replica {name}: {fields.get('master_link_status')} {offset}, " \
-                       f"its primary {offsets[primary][0]}"
+        for name, _, _, _, primary, _, _ in sorted(view, key=lambda line: line[4] != "-"):
+            fields = nodes[name].fields("INFO", "replication")
+            offsets[name] = int(fields.get("master_repl_offset", -1))
             if (primary == "-") != (fields.get("role") == "master"):
-                return f"{name} has the role {fields.get('role')}"
+                return f"{nodes[name]} has the role {fields.get('role')}"
+            if primary != "-" and (fields.get("master_link_status") != "up" or
+                                   not under_load and offsets[name] < offsets[primary]):
+                return f"{nodes[name]}: {fields.get('master_link_status')} {offsets[name]}, " \
+                       f"its primary {offsets[primary]}"
         return None
 
     def open_slots(self):

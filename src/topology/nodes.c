@@ -19,13 +19,15 @@
 
 /* ---- Ids ---- */
 
+/* Each entry of gossip has an id and a host, and a message some fifty entries: no branch a byte. */
 bool cluster_id_is_valid(struct slice text) {
+    unsigned bad = 0;
     if (text.length != CLUSTER_ID_CHARS) return false;
-    for (size_t i = 0; i < text.length; i++) {
-        char c = text.bytes[i];
-        if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'f')) return false;
+    for (size_t i = 0; i < CLUSTER_ID_CHARS; i++) {
+        unsigned char c = (unsigned char)text.bytes[i];
+        bad |= (unsigned)((unsigned char)(c - '0') > 9) & (unsigned)((unsigned char)(c - 'a') > 5);
     }
-    return true;
+    return !bad;
 }
 
 struct cluster_id cluster_id_draw(void) {
@@ -35,11 +37,14 @@ struct cluster_id cluster_id_draw(void) {
     return id;
 }
 
+static bool is_of_host(unsigned char c) {
+    return c > ' ' && c <= '~' && c != '"' && c != '\'' && c != '\\' && c != '@' && c != ',';
+}
+
 bool cluster_host_is_valid(struct slice text) {
     if (text.length == 0 || text.length > CLUSTER_HOST_CHARS) return false;
     for (size_t i = 0; i < text.length; i++)
-        if (text.bytes[i] <= ' ' || text.bytes[i] > '~' || strchr("\"'\\@,", text.bytes[i]))
-            return false;
+        if (!is_of_host((unsigned char)text.bytes[i])) return false;
     return true;
 }
 

@@ -7,7 +7,8 @@
  *   | no link, and an address                                       | connect; a ping pends    |
  *   | a link older than T; a ping pends and nothing came for T/2    | close it                 |
  *   | no ping pends, and the last answer is older than T/2          | PING                     |
- *   | a ping pends, and nothing came for T                          | it is suspected          |
+ *   | a ping pends, and nothing came for T                          | it is suspected, and     |
+ *   |                                                               | some voters are told     |
  *   | suspected, and a majority says so                             | FAIL to all              |
  *
  * Besides, each second the node with the oldest answer of some that are drawn is pinged.
@@ -28,6 +29,12 @@
 /* 6.2's numbers: so many nodes are drawn, each so many ticks. */
 #define DRAWN_NODES 5
 #define DRAW_TICKS 10
+
+/* A suspicion is told to so many voters at once, in one message for all suspicions of a tick; the
+ * others hear of it by pings. In a cluster with fewer primaries all hear of it, so that the majority
+ * is there as soon as enough of them suspect; in a larger one a failure of many nodes, which all
+ * others notice, must not make a message from each to each. */
+#define SUSPICION_VOTERS_MAX 16
 
 static struct cluster *view;
 static unsigned tick_count;
@@ -95,19 +102,37 @@ static void ping_oldest_drawn(struct cluster *c) {
     if (oldest) cluster_say_ping(c, oldest->link, CLUSTER_PING);
 }
 
-static void judge_node(struct cluster *c, struct cluster_node *node, int64_t now_msec,
+/* Whether the node is suspected from now on, and not enough others suspect it. */
+static bool judge_node(struct cluster *c, struct cluster_node *node, int64_t now_msec,
                        int64_t timeout_msec) {
-    (void)cluster_failure_suspect(c, node, now_msec, timeout_msec);
-    if (cluster_failure_judge(c, node, now_msec, timeout_msec)) cluster_say_fail(c, node);
+    bool suspected = cluster_failure_suspect(c, node, now_msec, timeout_msec);
+    if (!cluster_failure_judge(c, node, now_msec, timeout_msec)) return suspected;
+    cluster_say_fail(c, node);
+    return false;
 }
 
-static void tend_node(struct cluster *c, struct cluster_node *node, int64_t now_msec,
+static bool tend_node(struct cluster *c, struct cluster_node *node, int64_t now_msec,
                       int64_t timeout_msec) {
     if (is_stuck(node, now_msec, timeout_msec)) cluster_link_close(node->link);
-    if (can_ping(c, node) && now_msec - node->pong_received_msec > timeout_msec / 2)
-        cluster_say_ping(c, node->link, CLUSTER_PING);
-    else
-        judge_node(c, node, now_msec, timeout_msec);
+    if (!can_ping(c, node) || now_msec - node->pong_received_msec <= timeout_msec / 2)
+        return judge_node(c, node, now_msec, timeout_msec);
+    cluster_say_ping(c, node->link, CLUSTER_PING);
+    return false;
+}
+
+/* Only what a voter suspects counts, and only voters judge. */
+static void tell_suspicion(struct cluster *c) {
+    if (!cluster_node_votes(c->self)) return;
+    size_t from = random_below(c->count);
+    unsigned told = 0;
+    for (size_t i = 0; i < c->count && told < SUSPICION_VOTERS_MAX; i++) {
+        const struct cluster_node *node = c->nodes[(from + i) % c->count];
+        if (!cluster_node_votes(node) || !node->link || !cluster_link_is_up(node->link) ||
+            cluster_node_has(node, CLUSTER_NODE_SUSPECTED | CLUSTER_NODE_FAILED))
+            continue;
+        cluster_say_ping(c, node->link, CLUSTER_PONG);
+        told++;
+    }
 }
 
 static void grant_lateness(struct cluster *c, int64_t late_msec) {
@@ -121,6 +146,8 @@ void cluster_heartbeat_tick(struct cluster *c, int64_t now_msec, int64_t late_ms
     end_handshakes(c, now_msec, timeout_msec);
     connect_some(c, now_msec);
     if (++tick_count % DRAW_TICKS == 0) ping_oldest_drawn(c);
+    bool suspects = false;
     for (size_t i = 0; i < c->count; i++)
-        if (c->nodes[i] != c->self) tend_node(c, c->nodes[i], now_msec, timeout_msec);
+        if (c->nodes[i] != c->self) suspects |= tend_node(c, c->nodes[i], now_msec, timeout_msec);
+    if (suspects) tell_suspicion(c);
 }

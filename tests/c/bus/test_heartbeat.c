@@ -128,6 +128,39 @@ static void test_majority_at_the_tick(void **state) {
     assert_true(cluster_node_has(a, CLUSTER_NODE_FAILED));
 }
 
+/* A voter tells another one of whom it suspects, at once, and does so once. */
+static void test_suspicion_is_told(void **state) {
+    struct cluster_node *a = scene_add(scene, 'a', CLUSTER_NODE_PRIMARY);
+    struct cluster_node *b = scene_add_peer('b', CLUSTER_NODE_PRIMARY);
+    struct cluster_node *e = scene_add(scene, 'e', CLUSTER_NODE_PRIMARY);
+    struct cluster_entry entry;
+    a->address.host[0] = e->address.host[0] = '\0';
+    scene_give(scene, a, 1, 1);
+    scene_give(scene, b, 2, 2);
+    scene_give(scene, e, 3, 3);
+    tick(now, 0);
+    int fd = scene_accept(b);
+    scene_read(fd, &bytes, &m);
+    for (int votes = 0; votes < 2; votes++) {
+        if (votes) scene_give(scene, scene->self, 0, 0);
+        a->flags = CLUSTER_NODE_PRIMARY;
+        a->ping_sent_msec = now;
+        b->ping_sent_msec = 0;
+        b->pong_received_msec = b->data_received_msec = now + TIMEOUT;
+        uint64_t before = cluster_bus_counts()->sent[CLUSTER_PONG];
+        for (int i = 0; i < 3; i++) tick(now + TIMEOUT + 1 + i, 0);
+        assert_true(cluster_node_has(a, CLUSTER_NODE_SUSPECTED));
+        assert_int_equal(cluster_bus_counts()->sent[CLUSTER_PONG] - before, votes);
+    }
+    do scene_read(fd, &bytes, &m);
+    while (m.type != CLUSTER_PONG);
+    /* Behind those that were drawn. */
+    cluster_message_entry(&m, m.entry_count - 1, &entry);
+    assert_string_equal(entry.id.text, a->id.text);
+    assert_true(entry.flags & CLUSTER_NODE_SUSPECTED);
+    close(fd);
+}
+
 static void test_late_tick(void **state) {
     struct cluster_node *a = scene_add(scene, 'a', CLUSTER_NODE_PRIMARY);
     a->address.host[0] = '\0';
@@ -156,6 +189,7 @@ int main(void) {
         TEST(test_connects_and_pings), TEST(test_meets_until_it_is_answered),
         TEST(test_without_an_address), TEST(test_stuck_link),
         TEST(test_suspicion),          TEST(test_majority_at_the_tick),
+        TEST(test_suspicion_is_told),
         TEST(test_late_tick),          TEST(test_oldest_answer),
     };
     return cmocka_run_group_tests(tests, scene_register, NULL);

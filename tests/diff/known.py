@@ -107,6 +107,10 @@ def _saturated_set(args):
     return _is(args, 'BITFIELD') and b'SAT' in words and b'SET' in words
 
 
+def _makes_dense(args):
+    return _is(args, 'PFDEBUG') and args[1:2] and args[1].upper() in (b'TODENSE', b'GETREG')
+
+
 def _no_evict(args):
     return _is(args, 'CLIENT', 'NO-EVICT')
 
@@ -216,6 +220,8 @@ def _damaged(args):
 
 
 ROWS = [
+    Row('`PFDEBUG GETREG` and `TODENSE` of a sparse one: `WATCH` and `CLIENT TRACKING`',
+        avoided=_makes_dense),
     Row('`{double = 0/0}` that a script returns', forgiven=_not_a_number),
     # What is not drawn for scripts, and what of them effects.py lets pass.
     Row('`setfenv` of a script itself, `setfenv(0, t)`, writing to `getmetatable(\'\')`'),

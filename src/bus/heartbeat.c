@@ -6,7 +6,8 @@
  *   | a handshake older than T, and than a second                   | ends                     |
  *   | no link, and an address                                       | connect; a ping pends    |
  *   | a link older than T; a ping pends and nothing came for T/2    | close it                 |
- *   | no ping pends, and the last answer is older than T/2          | PING                     |
+ *   | no ping pends, and the last answer is older than T/2, in a    | PING                     |
+ *   | small cluster than T/4                                        |                          |
  *   | a ping pends, and nothing came for T                          | it is suspected, and     |
  *   |                                                               | some voters are told     |
  *   | suspected, and a majority says so                             | FAIL to all              |
@@ -35,6 +36,10 @@
  * is there as soon as enough of them suspect; in a larger one a failure of many nodes, which all
  * others notice, must not make a message from each to each. */
 #define SUSPICION_VOTERS_MAX 16
+
+/* A silence counts from the first ping that has no answer, so that a shorter time between pings finds
+ * a failure sooner. Up to so many nodes the pings cost nothing that matters. */
+#define SMALL_CLUSTER_NODES 16
 
 static struct cluster *view;
 static unsigned tick_count;
@@ -92,6 +97,11 @@ static bool can_ping(const struct cluster *c, const struct cluster_node *node) {
            !node->ping_sent_msec && !cluster_node_has(node, CLUSTER_NODE_HANDSHAKE);
 }
 
+/* How old the last answer of a node may become. */
+static int64_t answer_age_msec(const struct cluster *c, int64_t timeout_msec) {
+    return timeout_msec / (c->count <= SMALL_CLUSTER_NODES ? 4 : 2);
+}
+
 static void ping_oldest_drawn(struct cluster *c) {
     struct cluster_node *oldest = NULL;
     for (int i = 0; i < DRAWN_NODES; i++) {
@@ -114,7 +124,8 @@ static bool judge_node(struct cluster *c, struct cluster_node *node, int64_t now
 static bool tend_node(struct cluster *c, struct cluster_node *node, int64_t now_msec,
                       int64_t timeout_msec) {
     if (is_stuck(node, now_msec, timeout_msec)) cluster_link_close(node->link);
-    if (!can_ping(c, node) || now_msec - node->pong_received_msec <= timeout_msec / 2)
+    if (!can_ping(c, node) ||
+        now_msec - node->pong_received_msec <= answer_age_msec(c, timeout_msec))
         return judge_node(c, node, now_msec, timeout_msec);
     cluster_say_ping(c, node->link, CLUSTER_PING);
     return false;

@@ -49,10 +49,32 @@ static void test_connects_and_pings(void **state) {
     assert_int_equal(a->ping_sent_msec, now);
     a->ping_sent_msec = 0;
     a->pong_received_msec = a->data_received_msec = now;
-    for (int i = 0; i < 9; i++) tick(now + 1 + TIMEOUT / 2, 0);
+    tick(now + TIMEOUT / 4, 0);
+    assert_int_equal(a->ping_sent_msec, 0);
+    tick(now + TIMEOUT / 4 + 1, 0);
     assert_true(a->ping_sent_msec > 0);
     scene_read(fd, &bytes, &m);
     assert_int_equal(m.type, CLUSTER_PING);
+    close(fd);
+}
+
+/* In a cluster of more than 16 nodes a ping is due later. */
+static void test_large_clusters_ping_less(void **state) {
+    struct cluster_node *b = scene_add_peer('b', CLUSTER_NODE_PRIMARY);
+    for (unsigned i = 0; scene->count < 17; i++) {
+        struct cluster_id id = scene_id('c');
+        id.text[0] = "0123456789abcdef"[i];
+        assert_non_null(cluster_add(scene, &id, CLUSTER_NODE_PRIMARY));
+    }
+    tick(now, 0);
+    int fd = scene_accept(b);
+    b->ping_sent_msec = 0;
+    b->pong_received_msec = b->data_received_msec = now;
+    tick(now + TIMEOUT / 4 + 1, 0);
+    tick(now + TIMEOUT / 2, 0);
+    assert_int_equal(b->ping_sent_msec, 0);
+    tick(now + TIMEOUT / 2 + 1, 0);
+    assert_true(b->ping_sent_msec > 0);
     close(fd);
 }
 
@@ -186,7 +208,8 @@ static void test_oldest_answer(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_connects_and_pings), TEST(test_meets_until_it_is_answered),
+        TEST(test_connects_and_pings),
+        TEST(test_large_clusters_ping_less), TEST(test_meets_until_it_is_answered),
         TEST(test_without_an_address), TEST(test_stuck_link),
         TEST(test_suspicion),          TEST(test_majority_at_the_tick),
         TEST(test_suspicion_is_told),

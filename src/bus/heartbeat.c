@@ -32,13 +32,13 @@
 #define DRAW_TICKS 10
 
 /* A suspicion is told to so many voters at once, in one message for all suspicions of a tick; the
- * others hear of it by pings. In a cluster with fewer primaries all hear of it, so that the majority
- * is there as soon as enough of them suspect; in a larger one a failure of many nodes, which all
- * others notice, must not make a message from each to each. */
+ * others hear of it by pings. In a cluster with fewer primaries all hear of it, so that the
+ * majority is there as soon as enough of them suspect; in a larger one a failure of many nodes,
+ * which all others notice, must not make a message from each to each. */
 #define SUSPICION_VOTERS_MAX 16
 
-/* A silence counts from the first ping that has no answer, so that a shorter time between pings finds
- * a failure sooner. Up to so many nodes the pings cost nothing that matters. */
+/* A silence counts from the first ping that has no answer, so that a shorter time between pings
+ * finds a failure sooner. Up to so many nodes the pings cost nothing that matters. */
 #define SMALL_CLUSTER_NODES 16
 
 static struct cluster *view;

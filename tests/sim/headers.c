@@ -237,7 +237,8 @@ void headers_look_at_file(int node) {
     const char *line;
     if (!node_read_file(node, "nodes.conf", file_text, sizeof(file_text))) return;
     line = strstr(file_text, "vars ");
-    if (!strstr(file_text, k->id) || !line) return; /* a fresh node, or one with an id not heard of */
+    /* A fresh node has another id, or one that was not heard of. */
+    if (!strstr(file_text, k->id) || !line) return;
     if (sscanf(line, "vars currentEpoch %llu lastVoteEpoch %llu", &current, &vote) != 2) return;
     if (current < of_all_lives(&k->current))
         find("node %d starts with current epoch %llu in its file; it has said %llu", node, current,

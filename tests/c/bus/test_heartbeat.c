@@ -209,11 +209,15 @@ static void test_oldest_answer(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_connects_and_pings),
-        TEST(test_large_clusters_ping_less), TEST(test_meets_until_it_is_answered),
-        TEST(test_without_an_address), TEST(test_stuck_link),
-        TEST(test_suspicion),          TEST(test_majority_at_the_tick),
+        TEST(test_large_clusters_ping_less),
+        TEST(test_meets_until_it_is_answered),
+        TEST(test_without_an_address),
+        TEST(test_stuck_link),
+        TEST(test_suspicion),
+        TEST(test_majority_at_the_tick),
         TEST(test_suspicion_is_told),
-        TEST(test_late_tick),          TEST(test_oldest_answer),
+        TEST(test_late_tick),
+        TEST(test_oldest_answer),
     };
     return cmocka_run_group_tests(tests, scene_register, NULL);
 }

@@ -180,6 +180,20 @@ static void isolate(int node) {
     }
 }
 
+static void let_back(struct mend *m) {
+    note("lets back", m->node, 0, 0);
+    for (int other = 0; other < nodes_count(); other++)
+        world->nodes[m->node].cut[other] = world->nodes[other].cut[m->node] = false;
+}
+
+/* No other node hears a node any more, nor it them; but clients do. */
+static void maroon(int node) {
+    note("maroons", node, 0, 0);
+    for (int other = 0; other < nodes_count(); other++)
+        if (other != node) world->nodes[node].cut[other] = world->nodes[other].cut[node] = true;
+    mend_later(later(CUT_NSEC_MAX), node, 0, let_back);
+}
+
 static void mend_files(struct mend *m) { world->nodes[m->node].bad_files = false; }
 
 /* A Sentinel's file cannot be written for a while. */
@@ -384,7 +398,7 @@ static const struct {
     {0, 5, 5, isolate},          {0, 3, 0, refuse_files},
     {0, 2, 0, renew_node},       {0, 4, 4, strike_at_file},
     {0, 6, 6, strike_at_vote},   {0, 6, 6, strike_at_candidate},
-    {0, 8, 8, fell_primary},
+    {0, 8, 8, fell_primary},     {0, 0, 5, maroon},
 };
 
 static unsigned weight_of(unsigned row) {

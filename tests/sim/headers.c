@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/key_slot.h"
+#include "sim/faults.h"
 #include "sim/network.h"
 #include "sim/scheduler.h"
 #include "sim/slots.h"
@@ -29,18 +30,25 @@
 #define REPLACED_NSEC (60 * NSEC_PER_SEC)
 /* An order of an operator may stand in a link for so long. */
 #define ORDERED_NSEC (60 * NSEC_PER_SEC)
+/* A ping is sent half a timeout after the last answer, and is without one for a timeout; then come
+ * two ticks of 100 ms and the ways of the messages. */
+#define LATE_NSEC (500 * NSEC_PER_MSEC)
+/* What has come to a node so long ago is known to it, even where it has not run in between. */
+#define KNOWN_NSEC (200 * NSEC_PER_MSEC)
+/* So long after the last FAIL another one is about another failure. */
+#define FAIL_NSEC (20 * NSEC_PER_SEC)
 /* A primary that was so long undisturbed hands over without loss. */
 #define SOUND_NSEC (20 * NSEC_PER_SEC)
 
-enum { AT_LENGTH = 4, AT_TYPE = 12, AT_CURRENT = 16, AT_CONFIG = 24, AT_SENDER = 40 };
-enum { AT_SLOTS = 80, AT_PRIMARY = 2128, AT_FLAGS = 2250, AT_MARKS = 2253 };
+enum { AT_LENGTH = 4, AT_TYPE = 12, AT_CURRENT = 16, AT_CONFIG = 24, AT_OFFSET = 32 };
+enum { AT_SENDER = 40, AT_SLOTS = 80, AT_PRIMARY = 2128, AT_FLAGS = 2250, AT_MARKS = 2253 };
 enum { TYPE_FAIL = 3, TYPE_AUTH_REQUEST = 5, TYPE_AUTH_ACK = 6 };
 enum { FLAG_PRIMARY = 1, FLAG_REPLICA = 2 };
 #define MARK_FORCE_ACK 2
 
 struct header {
     unsigned type, flags, marks;
-    uint64_t current, config;
+    uint64_t current, config, offset;
     char sender[NODE_ID_CHARS + 1], primary[NODE_ID_CHARS + 1];
     const uint8_t *slots;
     int from, to; /* nodes */
@@ -80,8 +88,8 @@ static struct reading {
     uint64_t number; /* the link's, plus one */
     uint64_t current, config;
     char id[NODE_ID_CHARS + 1]; /* whose these are */
-    size_t used, left;          /* of the header; of the frame's rest */
-    uint8_t bytes[HEADER_BYTES];
+    size_t used, total;         /* of the frame; `total` once its header has come */
+    uint8_t bytes[HEADERS_FRAME_BYTES];
 } readings[LINKS_MAX][2];
 
 static struct loss {
@@ -93,15 +101,31 @@ static unsigned losses_count[HOT_SLOTS];
 static bool moving[HOT_SLOTS];
 
 static int majority;
+static int64_t suspects_nsec;
 static bool bumps;
 static int64_t takeover_nsec[NODES_MAX], force_nsec[NODES_MAX], failed_nsec[NODES_MAX];
 static int64_t heard_nsec[NODES_MAX][NODES_MAX];
+/* When FAIL about the node was sent first, lately. */
+static int64_t fail_sent_nsec[NODES_MAX];
+/* What a node has told another about its place in its primary's stream: the last, and the one that
+ * had come long enough before to be known. */
+static struct told {
+    uint64_t offset;
+    char primary[NODE_ID_CHARS + 1];
+    int64_t nsec;
+} told[NODES_MAX][NODES_MAX];
 static bool is_primary[NODES_MAX];
+static bool strangers_speak;
+static headers_frame_observer *frame_observer;
+static char file_text[FILE_BYTES]; /* a nodes.conf */
 static unsigned promotions, votes_read, candidacies;
 static int last_voter = NOBODY, newest_primary;
 static uint64_t newest_epoch;
 
-void headers_open(int voters) { majority = voters / 2 + 1; }
+void headers_open(int voters, int64_t timeout_nsec) {
+    majority = voters / 2 + 1;
+    suspects_nsec = timeout_nsec + timeout_nsec / 2 + LATE_NSEC;
+}
 
 unsigned headers_promotions(void) { return promotions; }
 unsigned headers_votes(void) { return votes_read; }
@@ -109,7 +133,6 @@ int headers_last_voter(void) { return last_voter; }
 unsigned headers_candidacies(void) { return candidacies; }
 int headers_newest_primary(void) { return newest_primary; }
 bool headers_is_primary(int node) { return is_primary[node]; }
-int64_t headers_heard_nsec(int node, int from) { return heard_nsec[node][from]; }
 
 /* ---- Orders ---- */
 
@@ -119,6 +142,13 @@ void headers_note_takeover(int node) {
     bumps = true;
     takeover_nsec[node] = force_nsec[node] = world->now_nsec;
 }
+
+void headers_expect_strangers(headers_frame_observer *seen) {
+    strangers_speak = true;
+    frame_observer = seen;
+}
+
+bool headers_has_strangers(void) { return strangers_speak; }
 
 void headers_note_force(int node) { force_nsec[node] = world->now_nsec; }
 
@@ -181,7 +211,22 @@ static void note_promotion(int winner, const uint8_t *slots, bool is_planned) {
 static bool is_sound(int node) {
     return node >= 0 && node_runs(node) && !is_recent(failed_nsec[node], SOUND_NSEC) &&
            !is_recent(world->nodes[node].start_nsec, SOUND_NSEC) &&
-           !is_recent(world->nodes[node].stopped_nsec, SOUND_NSEC);
+           !is_recent(world->nodes[node].stopped_nsec, SOUND_NSEC) &&
+           !is_recent(faults_slow_until(node), SOUND_NSEC);
+}
+
+/* A node whose disk is slow, or that was stopped, has its lateness granted. */
+void headers_look_at_write(int node, int64_t sent_nsec) {
+    int heard = 1;
+    if (strangers_speak) return;
+    if (world->nodes[node].slow_disk || is_recent(faults_slow_until(node), SOUND_NSEC)) return;
+    for (int from = 0; from < nodes_count(); from++)
+        heard += from != node && heard_nsec[node][from] > sent_nsec - suspects_nsec;
+    if (heard < majority)
+        find(
+            "node %d answers a write, although it has heard of %d nodes only, itself included, for "
+            "%lld ms",
+            node, heard, (long long)(suspects_nsec / NSEC_PER_MSEC));
 }
 
 /* ---- Numbers that do not fall ---- */
@@ -229,16 +274,14 @@ static uint64_t of_all_lives(const struct rise *r) {
     return r->of_this_life > r->of_former_lives ? r->of_this_life : r->of_former_lives;
 }
 
-static char file_text[FILE_BYTES]; /* of the file that is looked at */
-
 void headers_look_at_file(int node) {
     unsigned long long current, vote;
     const struct known *k = known_of(slots_node_id(node));
     const char *line;
     if (!node_read_file(node, "nodes.conf", file_text, sizeof(file_text))) return;
     line = strstr(file_text, "vars ");
-    /* A fresh node has another id, or one that was not heard of. */
-    if (!strstr(file_text, k->id) || !line) return;
+    if (!strstr(file_text, k->id) || !line)
+        return; /* a fresh node, or one with an id not heard of */
     if (sscanf(line, "vars currentEpoch %llu lastVoteEpoch %llu", &current, &vote) != 2) return;
     if (current < of_all_lives(&k->current))
         find("node %d starts with current epoch %llu in its file; it has said %llu", node, current,
@@ -270,7 +313,8 @@ static int votes_for(const struct epoch *e, int candidate) {
 static void win(struct epoch *e, const struct header *ack) {
     int winner = ack->to;
     const struct known *k = known_of(slots_node_id(winner));
-    bool is_planned = !is_recent(force_nsec[winner], ORDERED_NSEC) && k->was_replica;
+    bool is_planned =
+        !is_recent(force_nsec[winner], ORDERED_NSEC) && k->was_replica && !strangers_speak;
     e->is_won = true;
     int former = headers_newest_primary();
     for (int node = 0; node < nodes_count(); node++) {
@@ -358,6 +402,50 @@ static void take_claim(struct known *k, const struct header *h) {
     if (fresh) compare_claims(e, claimer, h);
 }
 
+/* ---- Ranks ---- */
+
+/* An offset rises, so that one which came KNOWN_NSEC ago is the least that is known now. */
+static void note_told(const struct header *h) {
+    struct told *t = &told[h->to][h->from];
+    bool same = strcmp(t->primary, h->primary) == 0;
+    if (same && t->nsec && world->now_nsec - t->nsec < KNOWN_NSEC) return;
+    memcpy(t->primary, h->primary, sizeof(t->primary));
+    t->offset = h->flags & FLAG_REPLICA ? h->offset : 0;
+    t->nsec = world->now_nsec;
+}
+
+static bool is_ahead(const struct header *h, int sibling, int64_t sent_nsec) {
+    const struct told *t = &told[h->from][sibling];
+    return sibling != h->from && strcmp(t->primary, h->primary) == 0 && t->offset > h->offset &&
+           sent_nsec - t->nsec > KNOWN_NSEC && sent_nsec - t->nsec < NSEC_PER_SEC * 3 &&
+           !is_recent(failed_nsec[sibling], REPLACED_NSEC) && node_runs(sibling) &&
+           !is_recent(world->nodes[sibling].start_nsec, REPLACED_NSEC);
+}
+
+/* A replica asks for votes: after half a second, and a second for each sibling that has more. */
+static void take_request(const struct header *h) {
+    int64_t sent_nsec = network_seen_sent_nsec();
+    int primary = slots_node_of_id(h->primary), rank = 0;
+    candidacies++;
+    if (h->marks & MARK_FORCE_ACK || primary < 0 || !fail_sent_nsec[primary] || strangers_speak)
+        return;
+    for (int node = 0; node < nodes_count(); node++) rank += is_ahead(h, node, sent_nsec);
+    int64_t least_nsec = NSEC_PER_SEC / 2 + rank * NSEC_PER_SEC - KNOWN_NSEC;
+    if (sent_nsec - fail_sent_nsec[primary] < least_nsec)
+        find(
+            "node %d asks for votes %lld ms after FAIL; it knows %d siblings that have more than "
+            "%llu",
+            h->from, (long long)((sent_nsec - fail_sent_nsec[primary]) / NSEC_PER_MSEC), rank,
+            (unsigned long long)h->offset);
+}
+
+static void note_fail(int node) {
+    int64_t sent_nsec = network_seen_sent_nsec();
+    if (world->now_nsec - failed_nsec[node] > FAIL_NSEC || sent_nsec < fail_sent_nsec[node])
+        fail_sent_nsec[node] = sent_nsec;
+    failed_nsec[node] = world->now_nsec;
+}
+
 /* ---- Headers ---- */
 
 static uint64_t number_at(const uint8_t *bytes, unsigned width) {
@@ -378,7 +466,8 @@ static void take_header(struct reading *r, const struct header *h) {
     if (primary) compare(&k->config, h, h->config, "configuration epoch");
     if (primary && h->config && common_slot(h->slots, h->slots) < KEY_SLOTS) take_claim(k, h);
     if (h->type == TYPE_AUTH_ACK) take_vote(k, h);
-    if (h->type == TYPE_AUTH_REQUEST) candidacies++;
+    if (h->type == TYPE_AUTH_REQUEST) take_request(h);
+    note_told(h);
     if (!is_of_this_life(h->from)) return;
     k->was_replica = h->flags & FLAG_REPLICA;
     k->was_heard = true;
@@ -393,6 +482,7 @@ static void take_bytes(struct reading *r, int from, int to) {
         .marks = r->bytes[AT_MARKS],
         .current = number_at(r->bytes + AT_CURRENT, 8),
         .config = number_at(r->bytes + AT_CONFIG, 8),
+        .offset = number_at(r->bytes + AT_OFFSET, 8),
         .slots = r->bytes + AT_SLOTS,
         .from = from,
         .to = to,
@@ -405,11 +495,29 @@ static void take_bytes(struct reading *r, int from, int to) {
         take_header(r, &h);
 }
 
-/* The body of FAIL, which is behind the header, begins with the id. */
-static void take_failed(const struct reading *r, const uint8_t *body, size_t length) {
-    if (number_at(r->bytes + AT_TYPE, 2) != TYPE_FAIL || length < NODE_ID_CHARS) return;
-    int node = slots_node_of_id((const char *)body);
-    if (node >= 0) failed_nsec[node] = world->now_nsec;
+/* The body of FAIL begins with the id. */
+static void take_failed(const struct reading *r) {
+    if (number_at(r->bytes + AT_TYPE, 2) != TYPE_FAIL) return;
+    int node = slots_node_of_id((const char *)r->bytes + HEADER_BYTES);
+    if (node >= 0) note_fail(node);
+}
+
+/* More of a frame has come, `part` bytes at most of it. */
+static void take_part(struct reading *r, int from, int to, const uint8_t *bytes, size_t part) {
+    bool had_header = r->used >= HEADER_BYTES;
+    if (r->used < sizeof(r->bytes)) {
+        size_t room = sizeof(r->bytes) - r->used;
+        memcpy(r->bytes + r->used, bytes, part < room ? part : room);
+    }
+    r->used += part;
+    if (!had_header && r->used == HEADER_BYTES) {
+        r->total = (size_t)number_at(r->bytes + AT_LENGTH, 4);
+        take_bytes(r, from, to);
+    }
+    if (r->used < HEADER_BYTES || r->used < r->total) return;
+    take_failed(r);
+    if (frame_observer && r->used <= sizeof(r->bytes)) frame_observer(to, r->bytes, r->used);
+    r->used = 0;
 }
 
 void headers_see(int link, int end, const uint8_t *bytes, size_t length) {
@@ -420,21 +528,10 @@ void headers_see(int link, int end, const uint8_t *bytes, size_t length) {
     if (r->number != l->number + 1) *r = (struct reading){.number = l->number + 1};
     heard_nsec[to][from] = world->now_nsec;
     while (length) {
-        size_t part = r->used < HEADER_BYTES ? HEADER_BYTES - r->used : r->left;
+        size_t part = (r->used < HEADER_BYTES ? HEADER_BYTES : r->total) - r->used;
         if (part > length) part = length;
-        if (r->used < HEADER_BYTES) {
-            memcpy(r->bytes + r->used, bytes, part);
-            r->used += part;
-            if (r->used == HEADER_BYTES) {
-                r->left = (size_t)number_at(r->bytes + AT_LENGTH, 4) - HEADER_BYTES;
-                take_bytes(r, from, to);
-            }
-        } else {
-            take_failed(r, bytes, part);
-            r->left -= part;
-        }
+        take_part(r, from, to, bytes, part);
         bytes += part;
         length -= part;
-        if (r->used == HEADER_BYTES && r->left == 0) r->used = 0;
     }
 }

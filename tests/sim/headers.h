@@ -9,6 +9,10 @@
  * |                 | who was a replica and is a primary has the votes of a majority in its      |
  * |                 | epoch, or was told TAKEOVER                                                |
  * |                 | no two nodes claim a slot in one configuration epoch                       |
+ * | a client's      | a primary that has heard of fewer nodes than a majority needs, for longer  |
+ * | answer          | than it takes to suspect the others, answers no write                      |
+ * | AUTH_REQUEST    | comes no sooner after FAIL than its sender's rank allows, by the places    |
+ * |                 | that its siblings have told it                                             |
  * | AUTH_ACK        | a node votes once in an epoch, over restarts                               |
  * |                 | the epoch of its last vote never falls, over restarts                      |
  * | nodes.conf of a | its current epoch and that of its last vote are at least those that have   |
@@ -28,13 +32,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A majority is that of so many voters. */
-void headers_open(int voters);
+/* A majority is that of so many voters, which suspect each other after this node timeout. */
+void headers_open(int voters, int64_t timeout_nsec);
 /* An observer of links of the bus (network.h). */
 void headers_see(int link, int end, const uint8_t *bytes, size_t length);
 /* The node is about to start with the nodes.conf that it has. */
 void headers_look_at_file(int node);
 
+/* Strangers play what was said before to the node to which it was said: who believes them that a
+ * primary has failed, or that it speaks, is exempt from the rules about ranks, about cut-off
+ * primaries, and about a FAILOVER that loses nothing. Frames that have come to a node are told,
+ * where they have HEADERS_FRAME_BYTES at most. */
+#define HEADERS_FRAME_BYTES 4096
+typedef void headers_frame_observer(int to, const uint8_t *frame, size_t length);
+void headers_expect_strangers(headers_frame_observer *seen);
+bool headers_has_strangers(void);
 /* An operator is about to make epochs without votes. */
 void headers_note_bumps(void);
 /* The node is told TAKEOVER, or FAILOVER FORCE; or RESET. */
@@ -62,6 +74,6 @@ unsigned headers_candidacies(void);
 int headers_newest_primary(void);
 /* Whether the node's last header says that it is a primary. */
 bool headers_is_primary(int node);
-/* When something of the bus came last from one node to another. */
-int64_t headers_heard_nsec(int node, int from);
+/* The node has answered a write, and sent the answer then. Finds one that is cut off. */
+void headers_look_at_write(int node, int64_t sent_nsec);
 #endif

@@ -15,6 +15,7 @@
 
 #include "sim/client.h"
 #include "sim/headers.h"
+#include "sim/network.h"
 #include "sim/promise.h"
 #include "sim/scheduler.h"
 #include "sim/slots.h"
@@ -28,6 +29,7 @@
 #define BIG_BYTES 3000
 #define COUNTER_KEY HOT_KEY ":%d-%d"
 #define WAIT_MSEC 500
+#define HOPS_AT_ONCE 5
 
 enum order { INCREMENT, READ, READ_BOTH, INCREMENT_BOTH, LITTER, WAIT_FOR };
 _Static_assert(ROAMERS_MAX *HOT_SLOTS *COUNTERS <= PROMISE_WRITERS_MAX, "a writer each");
@@ -50,6 +52,7 @@ static struct roamer {
     int hot, which;
     bool sent, asking;
     int node;                   /* to be asked */
+    int hops;                   /* of the order: so often it was sent to another node */
     int answers, skipped;       /* of this try; those before the order's own */
     int asks;                   /* of these: ASK */
     char refusal[128];          /* the first error of this try; "" = none */
@@ -62,6 +65,7 @@ static int count;
 static int64_t pause_nsec;
 static bool stopped, waits;
 static uint64_t replies, redirections;
+static int64_t sent_nsec[LINKS_MAX]; /* what came last over a link was sent then */
 
 /* ---- What counters hold ---- */
 
@@ -94,6 +98,7 @@ static void take_increment(struct roamer *r, int which, long long value) {
             "client %d, counter %d of slot %u: incremented to %lld at node %d, but it was %lld "
             "and %lld requests are open",
             r->id, which, slots_number(r->hot), value, node, c->least, c->maybe);
+    if (waits) headers_look_at_write(node, sent_nsec[r->client.link]);
     c->maybe -= value - c->least - 1;
     c->least = value;
     c->by = node;
@@ -133,6 +138,7 @@ static void draw_order(struct roamer *r) {
     r->node = r->owners[r->hot];
     r->busy = true;
     r->sent = r->asking = false;
+    r->hops = 0;
 }
 
 /* Keys that only have to be at one node: values of all sizes, so that MIGRATE takes its time. */
@@ -227,6 +233,11 @@ static void follow(struct roamer *r) {
     if (sscanf(r->refusal, "%15s %u %63s", word, &slot, address) == 3 &&
         (strcmp(word, "MOVED") == 0 || (strcmp(word, "ASK") == 0 && all_ask(r)))) {
         int node = slots_node_at(address);
+        if (node < 0 && headers_has_strangers()) {
+            r->node = r->owners[r->hot];
+            go_on_in(r, AGAIN_NSEC_MIN + (int64_t)draw(AGAIN_NSEC));
+            return;
+        }
         if (node < 0 || slot != slots_number(r->hot))
             find("client %d is sent elsewhere: %s", r->id, r->refusal);
         redirections++;
@@ -234,6 +245,8 @@ static void follow(struct roamer *r) {
         r->asking = word[0] == 'A';
         if (!r->asking) r->owners[r->hot] = node;
         go_on_in(r, draw_scale(10 * NSEC_PER_MSEC));
+        /* Nodes that do not agree yet may send it in a circle. */
+        if (waits && ++r->hops % HOPS_AT_ONCE == 0) go_on_in(r, AGAIN_NSEC);
         return;
     }
     static const char *const passing[] = {"ASK",     "TRYAGAIN", "CLUSTERDOWN",
@@ -360,6 +373,8 @@ void roam_start(int clients, int64_t pause) {
 }
 
 void roam_use_wait(void) { waits = true; }
+
+void roam_note_sent(int link, int64_t nsec) { sent_nsec[link] = nsec; }
 
 void roam_note_moved(int hot) {
     for (int id = 0; id < count; id++)

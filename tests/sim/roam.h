@@ -22,6 +22,8 @@
 void roam_start(int clients, int64_t pause_nsec);
 /* Now and then a client asks with WAIT whether the replicas have its increment. */
 void roam_use_wait(void);
+/* Something was sent over a client's link (an observer's, network.h). */
+void roam_note_sent(int link, int64_t sent_nsec);
 /* The slot is on its way, or has come to its end: promises bind no more. */
 void roam_note_moved(int hot);
 /* Nobody begins anything new. */

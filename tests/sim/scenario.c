@@ -20,6 +20,7 @@
 #include "sim/roam.h"
 #include "sim/scheduler.h"
 #include "sim/slots.h"
+#include "sim/strangers.h"
 #include "sim/switcher.h"
 #include "sim/watchers.h"
 #include "sim/witness.h"
@@ -249,10 +250,13 @@ static void run_cluster(void) {
 /* ---- Nodes of a cluster with replicas ---- */
 
 static int64_t node_timeout_msec;
+static bool has_strangers;
 
 /* What nodes say over the bus, and what replicas are sent. */
 static void see_elections(int link, int end, const uint8_t *bytes, size_t length) {
-    if (network->links[link].ends[1].port > NETWORK_BUS_PORTS_ABOVE)
+    if (network->links[link].ends[0].node == OUTSIDE)
+        roam_note_sent(link, network_seen_sent_nsec());
+    else if (network->links[link].ends[1].port > NETWORK_BUS_PORTS_ABOVE)
         headers_see(link, end, bytes, length);
     else
         history_see(link, end, bytes, length);
@@ -265,7 +269,7 @@ static void set_up_elections(void) {
     bool moves = chance(60), fails_over = chance(60);
     scheduler_set_observer(see_elections);
     scheduler_set_start_observer(headers_look_at_file);
-    headers_open(slots_shards());
+    headers_open(slots_shards(), node_timeout_msec * NSEC_PER_MSEC);
     for (int node = 0; node < nodes_count(); node++) {
         set_options(node);
         add_option(node, "cluster-enabled yes");
@@ -275,10 +279,12 @@ static void set_up_elections(void) {
     roam_use_wait();
     roam_start(1 + (int)draw(ROAMERS_MAX), 20 * NSEC_PER_MSEC + draw_scale(400 * NSEC_PER_MSEC));
     reshard_trust_nodes(keeper_has);
-    reshard_start(moves ? NSEC_PER_SEC / 10 + draw_scale(4 * NSEC_PER_SEC) : NEVER / 4);
-    keeper_start(fails_over ? 3 * NSEC_PER_SEC + draw_scale(16 * NSEC_PER_SEC) : 0);
+    reshard_start(moves ? NSEC_PER_SEC / 2 + draw_scale(4 * NSEC_PER_SEC) : NEVER / 4);
+    keeper_start(fails_over ? 4 * NSEC_PER_SEC + draw_scale(16 * NSEC_PER_SEC) : 0);
+    has_strangers = chance(30);
+    if (has_strangers) strangers_start(NSEC_PER_SEC / 4 + draw_scale(4 * NSEC_PER_SEC));
     faults_expect_elections();
-    faults_start(2 * NSEC_PER_SEC + draw_scale(12 * NSEC_PER_SEC));
+    faults_start(3 * NSEC_PER_SEC + draw_scale(12 * NSEC_PER_SEC));
 }
 
 /* So long nodes may take until they agree after the last fault: until failures are seen and
@@ -305,6 +311,7 @@ static void run_elections(void) {
     if (!scheduler_run(end_nsec, NULL)) return;
     faults_end();
     switcher_end();
+    if (has_strangers) strangers_end();
     roam_stop();
     reshard_settle();
     keeper_settle();

@@ -61,3 +61,8 @@ bare_test() {
 simulated() {
     tests/sim/run --jobs 2 --seeds "$drawn-$((drawn + $1 - 1))"
 }
+
+# The same of clusters with replicas, which elect.
+elections_simulated() {
+    tests/sim/run --jobs 2 --shards 3 --seeds "$drawn-$((drawn + $1 - 1))"
+}

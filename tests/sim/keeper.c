@@ -200,8 +200,15 @@ void keeper_settle(void) {
 
 bool keeper_has(int node) { return true; }
 
+static const struct minder *first_primary(void) {
+    for (int i = 0; i < nodes_count(); i++)
+        if (!minders[i].is_replica) return &minders[i];
+    return &minders[0];
+}
+
+/* A replica that names a former owner of a slot is left alone: nobody can tell it. */
 static const char *disagreement(const struct minder *m, bool only_roles) {
-    const struct minder *first = &minders[0];
+    const struct minder *first = first_primary();
     return !m->is_known                          ? "unknown"
            : m->sees_failures                    ? "sees failures"
            : m->nodes != nodes_count()           ? "knows too few or too many"
@@ -209,8 +216,9 @@ static const char *disagreement(const struct minder *m, bool only_roles) {
            : strcmp(m->roles, first->roles) != 0 ? "other roles"
            : only_roles                          ? NULL
            : !m->is_ok                           ? "state fail"
-           : strcmp(m->view, first->view) != 0   ? "other slots"
-                                                 : NULL;
+           : strcmp(m->view, first->view) == 0   ? NULL
+           : m->is_replica                       ? NULL
+                                                 : "other slots";
 }
 
 bool keeper_sees_roles(void) {

@@ -38,7 +38,7 @@
 #define KEY_CHARS 48
 #define NOBODY (-1)
 /* Nodes that trust each other agree within so long; only then the operator gives away a slot that
- * nobody has. */
+ * nobody has, or tells a node who the owner is. */
 #define UNOWNED_NSEC (30 * NSEC_PER_SEC)
 
 enum phase { LOOK, ACT, LIST, MOVE, CLEAN, READ_LIST, READ_VALUE };
@@ -61,6 +61,7 @@ static struct {
     bool trusts; /* reshard_trust_nodes */
     bool (*takes_part)(int node);
     int64_t unowned_nsec[HOT_SLOTS]; /* since when nobody has it; 0 = somebody has */
+    int64_t odds_nsec[HOT_SLOTS];    /* since when nodes do not name one owner; 0 = they do */
     struct view views[HOT_SLOTS][NODES_MAX];
     enum phase phase;
     int hot, node; /* the slot that is worked on, and the node that is asked */
@@ -278,13 +279,14 @@ static bool spread(const struct view *views, int owner) {
         if (views[node].owner == owner || views[node].is_out) continue;
         /* Who imports a slot believes nobody who claims it, until the mark goes. */
         if (op.trusts && views[node].importing_from != NOBODY) continue;
-        if (op.trusts) {
+        if (op.trusts && !op.odds_nsec[op.hot]) op.odds_nsec[op.hot] = world->now_nsec;
+        if (op.trusts && world->now_nsec - op.odds_nsec[op.hot] < UNOWNED_NSEC)
             turn_away();
-            return false;
-        }
-        act(node, "NODE", slots_node_id(owner));
+        else
+            act(node, "NODE", slots_node_id(owner));
         return false;
     }
+    op.odds_nsec[op.hot] = 0;
     return true;
 }
 
@@ -309,6 +311,19 @@ static bool end_other_move(const struct view *views, int owner, int wanted) {
  * slot that it has given away, until the bus tells it. It has the migrating mark then, and no keys.
  */
 static int rank_claim(const struct view *v) { return v->keys ? 2 : v->migrating_to == NOBODY; }
+
+/* A node that imports a slot believes nobody's claim on it. If its former owner becomes a replica
+ * meanwhile, nobody has the slot for that node, which refuses its keys, too: the mark must go, so
+ * that the node hears of the owner. False: there is none. */
+static bool close_blind_import(const struct view *views) {
+    for (int node = 0; node < nodes_count(); node++) {
+        const struct view *v = &views[node];
+        if (v->is_out || v->owner != NOBODY || v->importing_from == NOBODY) continue;
+        act(node, "STABLE", NULL);
+        return true;
+    }
+    return false;
+}
 
 static int count_owners(const struct view *views, int *owner) {
     int owners = 0;
@@ -349,6 +364,7 @@ static void decide(void) {
         turn_away();
         return;
     }
+    if (op.trusts && close_blind_import(views)) return;
     if (op.trusts && views[wanted].is_out) wanted = op.wanted[op.hot] = owner;
     for (int node = 0; node < nodes_count(); node++)
         if (node != owner && owns(views, node) && views[node].keys)

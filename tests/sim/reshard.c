@@ -58,7 +58,8 @@ static struct {
     int wanted[HOT_SLOTS];
     bool rests[HOT_SLOTS];
     int64_t resumes_nsec[HOT_SLOTS];
-    bool trusts; /* reshard_trust_nodes */
+    bool trusts;              /* reshard_trust_nodes */
+    bool is_given[HOT_SLOTS]; /* its move has just come to its end: all are told, as by redis-cli */
     bool (*takes_part)(int node);
     int64_t unowned_nsec[HOT_SLOTS]; /* since when nobody has it; 0 = somebody has */
     int64_t odds_nsec[HOT_SLOTS];    /* since when nodes do not name one owner; 0 = they do */
@@ -262,6 +263,11 @@ static bool close_slot(const struct view *views, int owner) {
     return false;
 }
 
+static void give_slot(int owner, int to) {
+    op.is_given[op.hot] = true;
+    act(chance(70) ? to : owner, "NODE", slots_node_id(to));
+}
+
 static void move_slot(const struct view *views, int owner, int to) {
     if (views[to].importing_from != owner)
         act(to, "IMPORTING", slots_node_id(owner));
@@ -270,7 +276,7 @@ static void move_slot(const struct view *views, int owner, int to) {
     else if (views[owner].keys)
         move_keys(owner, to, true);
     else
-        act(chance(70) ? to : owner, "NODE", slots_node_id(to));
+        give_slot(owner, to);
 }
 
 /* Nodes that name another owner are told. True: all do. */
@@ -280,13 +286,15 @@ static bool spread(const struct view *views, int owner) {
         /* Who imports a slot believes nobody who claims it, until the mark goes. */
         if (op.trusts && views[node].importing_from != NOBODY) continue;
         if (op.trusts && !op.odds_nsec[op.hot]) op.odds_nsec[op.hot] = world->now_nsec;
-        if (op.trusts && world->now_nsec - op.odds_nsec[op.hot] < UNOWNED_NSEC)
+        if (op.trusts && !op.is_given[op.hot] &&
+            world->now_nsec - op.odds_nsec[op.hot] < UNOWNED_NSEC)
             turn_away();
         else
             act(node, "NODE", slots_node_id(owner));
         return false;
     }
     op.odds_nsec[op.hot] = 0;
+    op.is_given[op.hot] = false;
     return true;
 }
 

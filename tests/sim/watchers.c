@@ -42,12 +42,13 @@ static struct asker {
     int node;
     const char *order; /* what it is told once; NULL: nothing */
     char told[SAID_CHARS];
-    bool order_sent; /* the first answer is the order's */
-    bool is_forced;  /* the order was to fail over, and what came of it is not known yet */
-    int answers;     /* in this round */
-    int named;       /* by a Sentinel; of a server: whom it follows; NOBODY */
-    int others;      /* Sentinels that a Sentinel knows */
-    bool is_primary; /* a server */
+    bool order_sent;      /* the first answer is the order's */
+    bool is_forced;       /* the order was to fail over, and what came of it is not known yet */
+    int answers;          /* in this round */
+    int named;            /* by a Sentinel; of a server: whom it follows; NOBODY */
+    int others;           /* Sentinels that a Sentinel knows */
+    bool is_primary;      /* a server */
+    int64_t primary_nsec; /* since when a server says so */
     int64_t said_nsec;
     char said[SAID_CHARS], digest[DIGEST_CHARS + 1];
 } askers[NODES_MAX];
@@ -147,10 +148,12 @@ static void take_named(struct asker *a, const struct reply *r) {
 
 static void take_role(struct asker *a, const struct reply *r) {
     char text[SAID_CHARS] = "has no role";
+    bool was_primary = a->is_primary;
     a->named = NOBODY;
     a->is_primary = false;
     if (r->type == '*' && r->number >= 3) {
         a->is_primary = strcmp(r->items[0].text, "master") == 0;
+        if (a->is_primary && !was_primary) a->primary_nsec = world->now_nsec;
         if (!a->is_primary && r->number == 5)
             a->named = server_at(r->items[1].text, r->items[2].text);
         snprintf(text, sizeof(text), "%s of %d", r->items[0].text, a->named);
@@ -189,11 +192,14 @@ static int64_t heard_since(int server, int primary) {
     return since_nsec;
 }
 
-/* The server has taken a write. */
+/* The server has taken a write. A primary that has started again may be what its options say, a
+ * replica: until another one is elected nobody can be told to follow it. */
 static void take_write(const struct asker *a) {
     int64_t from_nsec;
     int primary = witness_primary(&from_nsec);
     if (!settled_nsec || a->node == primary || witness_is_demoted(primary)) return;
+    if (!askers[primary].is_primary) return;
+    from_nsec = later_of(from_nsec, askers[primary].primary_nsec);
     from_nsec = later_of(from_nsec, witness_promoted_nsec(a->node));
     from_nsec = later_of(from_nsec, witness_promoted_nsec(primary));
     from_nsec = later_of(from_nsec, heard_since(a->node, primary));

@@ -1210,7 +1210,8 @@ static bool stream_relocate(struct value *v, struct value_cursor *c, struct relo
     }
     if (stream_id_compare(at, STREAM_ID_MAX) == 0) return stream_groups_relocate(s, false, r);
     s->tail = NULL; /* its place may move */
-    while (r->budget > 0) {
+    /* One node in any case: the struct and the tree may have spent a small budget, each time. */
+    do {
         char bytes[STREAM_KEY_BYTES];
         if (!node_seek(s, RAX_ABOVE, at, &at)) {
             *c = (struct value_cursor){UINT64_MAX, UINT64_MAX};
@@ -1218,7 +1219,7 @@ static bool stream_relocate(struct value *v, struct value_cursor *c, struct relo
         }
         relocate_node(s, stream_id_key(at, bytes), r);
         *c = (struct value_cursor){at.msec, at.sequence};
-    }
+    } while (r->budget > 0);
     return false;
 }
 

@@ -258,8 +258,9 @@ def check_a_primary_that_ends(protocol):
     follow(protocol, end)
 
 
-# redis-py 5.2 takes no redirection over RESP3: its reader makes it an error like others. So a client
-# that has not noticed that its primary was gone before that node is back, as a replica, stays there.
+# redis-py 5.2 takes no redirection over RESP3: its reader makes it an error like others. So a
+# client that has not noticed that its primary was gone before that node is back, as a replica,
+# stays there.
 NOT_OVER_RESP3 = (check_a_slot_that_has_moved, check_a_slot_that_moves, check_redirected_pipelines,
                   check_failover, check_a_primary_that_ends)
 

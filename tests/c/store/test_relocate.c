@@ -314,6 +314,32 @@ static void test_type_changes(void **state) {
     relocation_set_chooser(NULL, 0);
 }
 
+/* The smallest budget brings each large value on, even where all its blocks move in each step. */
+static void test_smallest_budget(void **state) {
+    struct keyspace *ks = keyspace_at(0);
+    chance_percent = 100;
+    for (unsigned type = 0; type < sizeof(creators) / sizeof(creators[0]); type++) {
+        if (!creators[type]) continue;
+        struct key_text name;
+        struct slice text = key_of(&name, KEYS_MAX + type);
+        const struct key key = {ks, text, key_hash(text)};
+        struct value_cursor cursor = {0};
+        struct relocation r = {0};
+        struct value v = creators[type]();
+        for (unsigned i = 0; i < 3000; i++) changes[type](&v);
+        const struct entry *e = keyspace_put_object(&key, NULL, type, v);
+        relocation_set_chooser(by_chance, 0);
+        unsigned calls = 0;
+        do {
+            if (calls++ > 100000) fail_msg("a value of type %u is never through", type);
+            r.budget = 1;
+        } while (!keyspace_relocate_value(ks, e, key.hash, type, &cursor, &r));
+        relocation_set_chooser(NULL, 0);
+        check_all(ks);
+        keyspace_remove(&key, false);
+    }
+}
+
 /* Everything that can move moves: no entry, no value stays at its address. */
 struct address {
     const struct entry *entry;
@@ -360,6 +386,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_changes_and_walks, keys_begin, keys_nothing_left),
         cmocka_unit_test_setup_teardown(test_type_changes, keys_begin, keys_nothing_left),
+        cmocka_unit_test_setup_teardown(test_smallest_budget, keys_begin, keys_nothing_left),
         cmocka_unit_test_setup_teardown(test_all_moves, keys_begin, keys_nothing_left),
     };
     return by_slot + cmocka_run_group_tests(tests, NULL, NULL);

@@ -380,6 +380,7 @@ void defrag_step_of_load(void) {
     if (pass.state == DEFRAG_OFF) return;
     if (clock_monotonic_nsec() - pass.looked_nsec >= (int64_t)LOOK_MSEC_OF_LOAD * NSEC_PER_MSEC)
         defrag_look();
+    growth_forget(); /* a load grows to its end: a pass that rested would not move anything */
     if (pass.state == DEFRAG_RUNNING) (void)step_within(DEFRAG_LOAD_SLICE_USEC * NSEC_PER_USEC);
 }
 
@@ -481,9 +482,8 @@ bool defrag_is_on(void) { return pass.state != DEFRAG_OFF; }
 void defrag_append_state(struct buffer *out) {
     static const char *const texts[] = {
         [DEFRAG_OFF] = "is off",
-        [DEFRAG_WATCHING] =
-            "waits, because less is wasted than active-defrag-threshold-lower and "
-            "active-defrag-ignore-bytes say",
+        [DEFRAG_WATCHING] = ("waits, because less is wasted than active-defrag-threshold-lower and "
+                             "active-defrag-ignore-bytes say"),
         [DEFRAG_RUNNING] = "is at work",
         [DEFRAG_SETTLED] = "has ended, because moving blocks gained nothing more"};
     static const char *const rests[] = {

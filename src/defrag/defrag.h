@@ -47,10 +47,11 @@ void defrag_open(struct loop *loop);
  * sleeps. True if the loop should not sleep. */
 bool defrag_step(void);
 #define DEFRAG_SLICE_USEC 250
-/* To be called between the commands of a load, in whose turns no timer runs: looks once a second
- * whether a pass is to begin, and does a slice. It may be longer, because turns are far between. */
+/* To be called between the commands of a load, in whose turns no timer runs: looks ten times
+ * a second whether a pass is to begin, and does a slice. Turns are far between, so that the slice
+ * is as long as what the budget gathers: with less, a pass does not end before a fast load. */
 void defrag_step_of_load(void);
-#define DEFRAG_LOAD_SLICE_USEC 5000
+#define DEFRAG_LOAD_SLICE_USEC 10000
 /* For tests of a whole server: with activedefrag, passes follow one another without an end, and
  * move this percentage of all blocks, drawn by chance, whatever the allocator says. 0 ends that. */
 void defrag_move_by_chance(unsigned percent);

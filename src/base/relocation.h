@@ -37,6 +37,11 @@ struct relocation {
     uint64_t moved_bytes;
 };
 
+/* Moves blocks of its owner's that are wanted elsewhere, from a cursor on (0 = the beginning) until
+ * the budget is spent, or a few more; returns the next cursor, 0 at the end. What is moved may
+ * change between two calls. */
+typedef uint64_t relocation_part(uint64_t cursor, struct relocation *r);
+
 /* Whether the allocator can tell which blocks are to move. Asks it at the first call. */
 bool relocation_is_possible(void);
 /* Looks at the allocator's slabs anew, sets the sizes' limits, and returns how many bytes the slabs

@@ -116,8 +116,8 @@ static struct {
 
 static unsigned chance_percent; /* defrag_move_by_chance */
 
-static const struct defrag_part *const no_parts[] = {NULL};
-static const struct defrag_part *const *parts = no_parts;
+static relocation_part *const no_parts[] = {NULL};
+static relocation_part *const *parts = no_parts;
 
 static bool enabled;
 static int64_t cycle_min, cycle_max, threshold_low, threshold_high, ignore_bytes, scan_fields;
@@ -283,7 +283,7 @@ static void large_step(struct keyspace *ks, struct relocate_work *work) {
 /* Goes on with the further blocks; false behind the last of them. */
 static bool part_step(struct relocate_work *work) {
     if (parts[pass.part]) {
-        pass.part_at = parts[pass.part]->relocate_some(pass.part_at, &work->moves);
+        pass.part_at = parts[pass.part](pass.part_at, &work->moves);
         if (pass.part_at == 0) pass.part++;
     }
     return parts[pass.part] != NULL;
@@ -526,7 +526,7 @@ void defrag_register(void) {
     cause_register(&defrag_cause);
 }
 
-void defrag_set_parts(const struct defrag_part *const *all) { parts = all; }
+void defrag_set_parts(relocation_part *const *all) { parts = all; }
 
 void defrag_open(struct loop *l) {
     loop = l;

@@ -12,8 +12,8 @@
  *
  * A pass looks at all blocks of all databases once: keys and small values by buckets, each large
  * value by a cursor of its own, then the index by deadline; and then at the blocks of higher
- * folders (struct defrag_part). While a child saves, a save by walk is under way, a call is
- * running, or memory is taken faster than the pass gives back, a pass rests.
+ * folders (defrag_set_parts). While a child saves, a save by walk is under way, a call is running,
+ * or memory is taken faster than the pass gives back (but for a load), a pass rests.
  *
  * Not moved: what Lua and clients hold, consumers with more than 1,000 pending entries, and blocks
  * of more than RELOCATION_BYTES_MAX, which have no slab.
@@ -21,23 +21,16 @@
 #ifndef EVENKEEL_DEFRAG_DEFRAG_H
 #define EVENKEEL_DEFRAG_DEFRAG_H
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "base/attributes.h"
+#include "base/relocation.h"
 
 struct buffer;
 struct loop;
-struct relocation;
 
-/* Further blocks that a pass moves. */
-struct defrag_part {
-    /* Moves blocks that are wanted elsewhere, from a cursor on (0 = the beginning) until the budget
-     * is spent, or a few more; returns the next cursor, 0 at the end. What is moved may change
-     * between two calls. */
-    uint64_t (*relocate_some)(uint64_t cursor, struct relocation *r);
-};
-/* Sets the parts, in their order, ended by NULL. Once, at start. */
-void defrag_set_parts(const struct defrag_part *const *all);
+/* Sets the functions that move blocks of higher folders, in their order, ended by NULL. Once, at
+ * start. */
+void defrag_set_parts(relocation_part *const *all);
 
 /* Registers options, metrics and the cause. Once, at start. */
 void defrag_register(void);

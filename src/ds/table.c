@@ -948,8 +948,6 @@ void table_prefetch_element(const struct table *t, uint64_t hash) {
 
 /* ---- Walks and picks ---- */
 
-/* The mask of the bucket that the cursor is in, found as in index_of: a bucket that has been split
- * in this round is addressed by one bit more than the unsplit ones. */
 uint64_t table_scan(const struct table *t, uint64_t cursor,
                     void (*visit)(void *element, void *context), void *context) {
     if (t->buckets == 0) return 0;

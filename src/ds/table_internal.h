@@ -108,6 +108,8 @@ static inline struct bucket **chunk_place(struct table *t, size_t chunk) {
     return chunk == 0 ? &t->first : &t->root[chunk >> PAGE_SHIFT]->chunks[chunk % PAGE_CHUNKS];
 }
 
+/* The mask of the bucket that the cursor is in, found as in table.c's index_of: a bucket that has
+ * been split in this round is addressed by one bit more than the unsplit ones. */
 static inline uint64_t scan_mask(const struct table *t, uint64_t cursor) {
     uint64_t mask = t->low_mask;
     return (cursor & mask) + mask + 1 < t->buckets ? mask << 1 | 1 : mask;

@@ -10,7 +10,6 @@
 #include "base/number.h"
 #include "base/relocation.h"
 #include "base/sha.h"
-#include "defrag/defrag.h"
 #include "ds/table.h"
 #include "metric/row.h"
 
@@ -105,7 +104,7 @@ static void relocate_scripts(struct table *t, const struct table_group *group, s
     latest = NULL;
 }
 
-static uint64_t relocate_some(uint64_t cursor, struct relocation *r) {
+uint64_t cache_relocate_some(uint64_t cursor, struct relocation *r) {
     if (!scripts) return 0;
     if (cursor == 0) scripts = table_relocate(scripts, r);
     do {
@@ -113,8 +112,6 @@ static uint64_t relocate_some(uint64_t cursor, struct relocation *r) {
     } while (cursor != 0 && r->budget > 0);
     return cursor;
 }
-
-const struct defrag_part cache_defrag_part = {relocate_some};
 
 /* ---- all scripts ---- */
 

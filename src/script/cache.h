@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/string.h"
 
-struct defrag_part;
+struct relocation;
 struct table;
 
 #define CACHE_SHA_CHARS 40
@@ -37,8 +37,8 @@ struct cached_script *cache_find(const char sha[static CACHE_SHA_CHARS]);
 /* Adds a script, which must not be there. It lives until cache_free, and may move between calls. */
 struct cached_script *cache_add(const char sha[static CACHE_SHA_CHARS], struct slice text,
                                 int function);
-/* Moves the scripts and their table out of the allocator's sparse slabs. */
-extern const struct defrag_part cache_defrag_part;
+/* Moves the scripts and their table out of the allocator's sparse slabs: a relocation_part. */
+uint64_t cache_relocate_some(uint64_t cursor, struct relocation *r);
 /* Calls `visit` for each script. */
 void cache_each(void (*visit)(const struct cached_script *s, void *context), void *context);
 /* Removes all scripts and hands them over; NULL if there are none. The caller frees their functions

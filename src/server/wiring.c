@@ -528,7 +528,7 @@ static bool open_clients(struct loop *loop) {
 }
 
 /* Blocks that active defragmentation moves, besides those of the databases. */
-static const struct defrag_part *const defrag_parts[] = {&cache_defrag_part, NULL};
+static relocation_part *const defrag_parts[] = {cache_relocate_some, NULL};
 
 static bool open_data(struct loop *loop) {
     child_open(loop, child_observers);

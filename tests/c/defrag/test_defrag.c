@@ -173,9 +173,8 @@ static uint64_t count_calls(uint64_t cursor, struct relocation *r) {
     part_cursor = cursor < 3 ? cursor + 1 : 0;
     return part_cursor;
 }
-static const struct defrag_part counted = {count_calls};
-static const struct defrag_part *const counted_twice[] = {&counted, &counted, NULL};
-static const struct defrag_part *const none[] = {NULL};
+static relocation_part *const counted_twice[] = {count_calls, count_calls, NULL};
+static relocation_part *const none[] = {NULL};
 
 static void test_parts(void **state) {
     make_waste(keyspace_at(0));

@@ -74,7 +74,7 @@ static bool all_are_chosen(const void *block) { return true; }
 /* Goes on from `cursor`, with a budget that ends in the midst of the scripts. */
 static uint64_t move_some(uint64_t cursor, uint64_t *moved) {
     struct relocation r = {.budget = 100};
-    cursor = cache_defrag_part.relocate_some(cursor, &r);
+    cursor = cache_relocate_some(cursor, &r);
     *moved += r.moved;
     return cursor;
 }

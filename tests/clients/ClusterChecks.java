@@ -19,24 +19,12 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
-abstract class ClusterChecks {
-    private static final long PATIENCE_SECONDS = 60;
+abstract class ClusterChecks extends Checks {
     private static final int SLOTS = 16384;
     static final int LIMIT_MSEC = 10000;
 
-    final String host;
-    final List<Integer> ports;
-    private int passed, failed;
-
-    // HOST PORT...: of the nodes
     ClusterChecks(String[] words) {
-        host = words[0];
-        ports = Arrays.stream(words).skip(1).map(Integer::valueOf).toList();
-    }
-
-    interface Closed extends AutoCloseable {
-        @Override
-        void close();
+        super(words);
     }
 
     // A client of the cluster. An error of the server is an exception with the error's text.
@@ -60,32 +48,8 @@ abstract class ClusterChecks {
 
     // ---- Tools ----
 
-    interface Condition {
-        boolean holds() throws Exception;
-    }
-
-    static boolean holds(Condition condition) {
-        try {
-            return condition.holds();
-        } catch (Exception e) {
-            return false;
-        }
-    }
-
-    static void expect(boolean holds, Object shown) {
-        if (!holds) throw new AssertionError(String.valueOf(shown));
-    }
-
     static void expectEqual(Object wanted, Object found) {
         expect(wanted.equals(found), "expected " + wanted + ", found " + found);
-    }
-
-    static void await(String what, Condition condition) throws InterruptedException {
-        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE_SECONDS);
-        while (!holds(condition)) {
-            expect(System.nanoTime() < end, "not in time: " + what);
-            Thread.sleep(50);
-        }
     }
 
     // ---- One node, asked without a client ----
@@ -305,10 +269,10 @@ abstract class ClusterChecks {
         BlockingQueue<String> heard = new LinkedBlockingQueue<>();
         try (Cluster c = cluster(); Closed listener = listen("news", heard)) {
             c.publish("news", "by the client");
-            expectEqual("by the client", heard.poll(PATIENCE_SECONDS, TimeUnit.SECONDS));
+            expectEqual("by the client", heard.poll(PATIENCE.toSeconds(), TimeUnit.SECONDS));
             for (int port : ports) {
                 call(port, "PUBLISH", "news", "by " + port);
-                expectEqual("by " + port, heard.poll(PATIENCE_SECONDS, TimeUnit.SECONDS));
+                expectEqual("by " + port, heard.poll(PATIENCE.toSeconds(), TimeUnit.SECONDS));
             }
         }
     }
@@ -363,19 +327,9 @@ abstract class ClusterChecks {
 
     // ---- All of it ----
 
-    interface Check {
-        void run() throws Exception;
-    }
-
-    private void run(String title, Check check) {
-        try {
-            await("rest", this::isAtRest);
-            check.run();
-            passed++;
-        } catch (Exception | AssertionError e) {
-            failed++;
-            System.out.println("FAIL  " + getClass().getName() + ", " + title + "\n      " + e);
-        }
+    @Override
+    void prepare() throws Exception {
+        await("rest", this::isAtRest);
     }
 
     // Returns the exit status.
@@ -389,7 +343,6 @@ abstract class ClusterChecks {
         run("replicas", this::readsFromReplicas);
         run("a failover", this::failsOver);
         run("a primary that ends", this::losesPrimary);
-        System.out.println(passed + " passed, " + failed + " failed");
-        return failed > 0 || passed == 0 ? 1 : 0;
+        return end();
     }
 }

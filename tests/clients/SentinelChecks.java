@@ -6,30 +6,18 @@ import java.io.IOException;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
-abstract class SentinelChecks {
+abstract class SentinelChecks extends Checks {
     static final String NAME = "m";
-    static final Duration PATIENCE = Duration.ofSeconds(60), LIMIT = Duration.ofSeconds(2);
+    static final Duration LIMIT = Duration.ofSeconds(2);
 
-    final String host;
-    final List<Integer> ports;
-    private int passed, failed;
-
-    // HOST PORT...: of the Sentinels
     SentinelChecks(String[] words) {
-        host = words[0];
-        ports = Arrays.stream(words).skip(1).map(Integer::valueOf).toList();
-    }
-
-    interface Closed extends AutoCloseable {
-        @Override
-        void close();
+        super(words);
     }
 
     // A connection to one Sentinel. A primary that is not known is an error.
@@ -62,36 +50,12 @@ abstract class SentinelChecks {
 
     // ---- Tools ----
 
-    interface Condition {
-        boolean holds() throws Exception;
-    }
-
-    static boolean holds(Condition condition) {
-        try {
-            return condition.holds();
-        } catch (Exception e) {
-            return false;
-        }
-    }
-
     static boolean fails(Condition condition) {
         try {
             condition.holds();
             return false;
         } catch (Exception e) {
             return true;
-        }
-    }
-
-    static void expect(boolean holds, Object shown) {
-        if (!holds) throw new AssertionError(String.valueOf(shown));
-    }
-
-    static void await(String what, Condition condition) throws InterruptedException {
-        long end = System.nanoTime() + PATIENCE.toNanos();
-        while (!holds(condition)) {
-            expect(System.nanoTime() < end, "not in time: " + what);
-            Thread.sleep(50);
         }
     }
 
@@ -210,20 +174,6 @@ abstract class SentinelChecks {
 
     // ---- All of it ----
 
-    interface Check {
-        void run() throws Exception;
-    }
-
-    private void run(String title, Check check) {
-        try {
-            check.run();
-            passed++;
-        } catch (Exception | AssertionError e) {
-            failed++;
-            System.out.println("FAIL  " + getClass().getName() + ", " + title + "\n      " + e);
-        }
-    }
-
     // Returns the exit status.
     int runAll() {
         run("what Sentinels tell", this::tells);
@@ -231,7 +181,6 @@ abstract class SentinelChecks {
         run("reads and writes", this::readsAndWrites);
         run("a failover", this::failsOver);
         run("a primary that hangs", this::hangs);
-        System.out.println(passed + " passed, " + failed + " failed");
-        return failed > 0 || passed == 0 ? 1 : 0;
+        return end();
     }
 }

@@ -12,24 +12,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
-
-const patience = 60 * time.Second
-
-var (
-	ctx       = context.Background()
-	addresses []string
-)
-
-// What go-redis logs of nodes that are gone is left out.
-type silence struct{}
-
-func (silence) Printf(context.Context, string, ...any) {}
 
 func cluster(protocol int) *redis.ClusterClient {
 	return redis.NewClusterClient(&redis.ClusterOptions{Addrs: addresses, Protocol: protocol,
@@ -41,32 +28,6 @@ func call(address string, words ...any) *redis.Cmd {
 	node := redis.NewClient(&redis.Options{Addr: address, MaxRetries: -1})
 	defer node.Close()
 	return node.Do(ctx, words...)
-}
-
-func until(what string, condition func() bool) error {
-	for end := time.Now().Add(patience); !condition(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			return fmt.Errorf("not in time: %s", what)
-		}
-	}
-	return nil
-}
-
-func expect(holds bool, format string, values ...any) error {
-	if holds {
-		return nil
-	}
-	return fmt.Errorf(format, values...)
-}
-
-// First of the errors that is one.
-func all(steps ...func() error) error {
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // The command is answered by this value, or by this error's text.
@@ -417,11 +378,7 @@ func losesPrimary(c *redis.ClusterClient) error {
 }
 
 func main() {
-	for _, port := range os.Args[2:] {
-		addresses = append(addresses, net.JoinHostPort(os.Args[1], port))
-	}
-	redis.SetLogger(silence{})
-	passed, failed := 0, 0
+	readWords()
 	for protocol := 2; protocol <= 3; protocol++ {
 		for _, check := range []struct {
 			title string
@@ -438,16 +395,8 @@ func main() {
 				err = check.run(c)
 				c.Close()
 			}
-			if err != nil {
-				failed++
-				fmt.Printf("FAIL  go-redis Cluster RESP%d, %s\n      %v\n", protocol, check.title, err)
-			} else {
-				passed++
-			}
+			count(fmt.Sprintf("Cluster RESP%d, %s", protocol, check.title), err)
 		}
 	}
-	fmt.Printf("%d passed, %d failed\n", passed, failed)
-	if failed > 0 || passed == 0 {
-		os.Exit(1)
-	}
+	finish()
 }

@@ -6,13 +6,12 @@
 // Prints the failures and last `N passed, N failed`.
 'use strict';
 const assert = require('node:assert');
-const { setTimeout: sleep } = require('node:timers/promises');
 const Redis = require('ioredis');
+const { until, runAll } = require('./checks.cjs');
 const slotOf = require('cluster-key-slot');
 
 const [, , host, ...words] = process.argv;
 const ports = words.map(Number);
-const PATIENCE_MS = 60000;
 
 // Runs `body` with a client of the cluster; closes the client.
 async function within(options, body) {
@@ -40,13 +39,6 @@ async function asking(port, body) {
 }
 
 const call = (port, ...command) => asking(port, (node) => node.call(...command));
-
-async function until(condition, what) {
-    for (const end = Date.now() + PATIENCE_MS; ; await sleep(50)) {
-        if (await Promise.resolve().then(condition).catch(() => false)) return;
-        assert.ok(Date.now() < end, `not in time: ${what}`);
-    }
-}
 
 // The row of CLUSTER SLOTS that has the slot: its primary's port, and its replicas'.
 async function shard(slot, at) {
@@ -226,18 +218,4 @@ const checks = {
         followed((old) => call(old, 'SHUTDOWN', 'NOSAVE').catch(() => {})),
 };
 
-(async () => {
-    let passed = 0, failed = 0;
-    for (const [title, check] of Object.entries(checks)) {
-        try {
-            await check();
-            passed++;
-        } catch (error) {
-            failed++;
-            console.log(`FAIL  ioredis Cluster, ${title}\n      ${String(error.stack)
-                .replaceAll('\n', '\n      ')}`);
-        }
-    }
-    console.log(`${passed} passed, ${failed} failed`);
-    process.exit(failed || !passed ? 1 : 0);
-})();
+runAll('ioredis Cluster', checks);

@@ -7,15 +7,14 @@ Prints the failures and last `N passed, N failed`.
 """
 import logging
 import sys
-import time
-import traceback
 
 import redis
 from redis.cluster import ClusterNode, RedisCluster
 from redis.exceptions import RedisClusterException
 
+from checks import await_true, run_all
+
 HOST, PORTS = sys.argv[1], [int(word) for word in sys.argv[2:]]
-PATIENCE_SECONDS = 60
 
 
 def cluster(protocol, **options):
@@ -25,18 +24,6 @@ def cluster(protocol, **options):
 
 def node_at(port):
     return redis.Redis(HOST, port, decode_responses=True, socket_timeout=5)
-
-
-def await_true(condition, what):
-    until = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        try:
-            if condition():
-                return
-        except redis.RedisError:
-            pass
-        assert time.monotonic() < until, f'not within {PATIENCE_SECONDS} s: {what}'
-        time.sleep(0.05)
 
 
 def rest():
@@ -265,24 +252,6 @@ NOT_OVER_RESP3 = (check_a_slot_that_has_moved, check_a_slot_that_moves, check_re
                   check_failover, check_a_primary_that_ends)
 
 
-def main():
-    passed = failed = 0
-    logging.disable()   # redis-py writes each message of a RESP3 connection to its log
-    checks = [f for name, f in globals().items() if name.startswith('check_')]
-    for protocol in (2, 3):
-        for check in checks:
-            if protocol == 3 and check in NOT_OVER_RESP3:
-                continue
-            try:
-                check(protocol)
-                passed += 1
-            except Exception:
-                failed += 1
-                print(f'FAIL  redis-py Cluster RESP{protocol} {check.__name__}')
-                print('      ' + traceback.format_exc(limit=-3).strip().replace('\n', '\n      '))
-    print(f'{passed} passed, {failed} failed')
-    return 1 if failed or not passed else 0
-
-
 if __name__ == '__main__':
-    sys.exit(main())
+    logging.disable()  # redis-py writes each message of a RESP3 connection to its log
+    sys.exit(run_all('redis-py Cluster', globals(), NOT_OVER_RESP3))

@@ -7,30 +7,15 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-const (
-	name     = "m"
-	patience = 60 * time.Second
-)
-
-var (
-	ctx       = context.Background()
-	addresses []string
-)
-
-// What go-redis logs of failovers is left out.
-type silence struct{}
-
-func (silence) Printf(context.Context, string, ...any) {}
+const name = "m"
 
 func sentinel(number int) *redis.SentinelClient {
 	return redis.NewSentinelClient(&redis.Options{Addr: addresses[number]})
@@ -39,32 +24,6 @@ func sentinel(number int) *redis.SentinelClient {
 func options() *redis.FailoverOptions {
 	return &redis.FailoverOptions{MasterName: name, SentinelAddrs: addresses,
 		DialTimeout: 2 * time.Second, ReadTimeout: 2 * time.Second}
-}
-
-func until(what string, condition func() bool) error {
-	for end := time.Now().Add(patience); !condition(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			return fmt.Errorf("not in time: %s", what)
-		}
-	}
-	return nil
-}
-
-func expect(holds bool, format string, values ...any) error {
-	if holds {
-		return nil
-	}
-	return fmt.Errorf(format, values...)
-}
-
-// First of the errors that is one.
-func all(steps ...func() error) error {
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func primaryAddress() string {
@@ -237,11 +196,7 @@ func hangs() error {
 }
 
 func main() {
-	for _, port := range os.Args[2:] {
-		addresses = append(addresses, net.JoinHostPort(os.Args[1], port))
-	}
-	redis.SetLogger(silence{})
-	passed, failed := 0, 0
+	readWords()
 	for _, check := range []struct {
 		title string
 		run   func() error
@@ -250,15 +205,7 @@ func main() {
 		{"reads and writes", readsAndWrites}, {"routed reads", routesReads},
 		{"a failover", failsOver}, {"a primary that hangs", hangs},
 	} {
-		if err := check.run(); err != nil {
-			failed++
-			fmt.Printf("FAIL  go-redis Sentinel, %s\n      %v\n", check.title, err)
-		} else {
-			passed++
-		}
+		count("Sentinel, "+check.title, check.run())
 	}
-	fmt.Printf("%d passed, %d failed\n", passed, failed)
-	if failed > 0 || passed == 0 {
-		os.Exit(1)
-	}
+	finish()
 }

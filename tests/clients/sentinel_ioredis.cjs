@@ -8,11 +8,11 @@
 const assert = require('node:assert');
 const { setTimeout: sleep } = require('node:timers/promises');
 const Redis = require('ioredis');
+const { until, runAll } = require('./checks.cjs');
 
 const [, , host, ...ports] = process.argv;
 const sentinels = ports.map((port) => ({ host, port: Number(port) }));
 const name = 'm';
-const PATIENCE_MS = 60000;
 
 // Runs `body` with a client that asks the Sentinels; closes the client.
 async function within(options, body) {
@@ -38,13 +38,6 @@ async function asking(body, number = 0) {
 const pairs = (words) =>
     Object.fromEntries(words.flatMap((word, k) => (k % 2 ? [] : [[word, words[k + 1]]])));
 const port = (client) => client.stream.remotePort;
-
-async function until(condition, what) {
-    for (const end = Date.now() + PATIENCE_MS; ; await sleep(50)) {
-        if (await Promise.resolve().then(condition).catch(() => false)) return;
-        assert.ok(Date.now() < end, `not in time: ${what}`);
-    }
-}
 
 // No failover is under way at any Sentinel, and two replicas are up.
 const rested = () =>
@@ -136,18 +129,4 @@ const checks = {
         }),
 };
 
-(async () => {
-    let passed = 0, failed = 0;
-    for (const [title, check] of Object.entries(checks)) {
-        try {
-            await check();
-            passed++;
-        } catch (error) {
-            failed++;
-            console.log(`FAIL  ioredis Sentinel, ${title}\n      ${String(error.stack)
-                .replaceAll('\n', '\n      ')}`);
-        }
-    }
-    console.log(`${passed} passed, ${failed} failed`);
-    process.exit(failed || !passed ? 1 : 0);
-})();
+runAll('ioredis Sentinel', checks);

@@ -7,13 +7,13 @@ Prints the failures and last `N passed, N failed`.
 """
 import sys
 import time
-import traceback
 
 import redis
 from redis.sentinel import MasterNotFoundError, Sentinel, SlaveNotFoundError
 
+from checks import PATIENCE_SECONDS, await_true, run_all
+
 HOST, PORTS = sys.argv[1], [int(word) for word in sys.argv[2:]]
-PATIENCE_SECONDS = 60
 NAME = 'm'
 
 
@@ -25,18 +25,6 @@ def client(protocol, **options):
 
 def text(value):
     return value.decode() if isinstance(value, bytes) else value
-
-
-def await_true(condition, what):
-    until = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        try:
-            if condition():
-                return
-        except redis.RedisError:
-            pass
-        assert time.monotonic() < until, f'not within {PATIENCE_SECONDS} s: {what}'
-        time.sleep(0.05)
 
 
 def rested(s):
@@ -170,21 +158,5 @@ def check_a_primary_that_hangs(protocol):
     assert old in s.discover_slaves(NAME)
 
 
-def main():
-    passed = failed = 0
-    checks = [f for name, f in globals().items() if name.startswith('check_')]
-    for protocol in (2, 3):
-        for check in checks:
-            try:
-                check(protocol)
-                passed += 1
-            except Exception:
-                failed += 1
-                print(f'FAIL  redis-py Sentinel RESP{protocol} {check.__name__}')
-                print('      ' + traceback.format_exc(limit=-2).strip().replace('\n', '\n      '))
-    print(f'{passed} passed, {failed} failed')
-    return 1 if failed or not passed else 0
-
-
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(run_all('redis-py Sentinel', globals()))

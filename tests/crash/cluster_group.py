@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The nodes of a cluster as processes, ours and stock's mixed, and clients that follow what nodes
 say about slots."""
+import os
 import re
 import subprocess
+import sys
 import time
 
-from processes import Client, Node
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../support"))
 
-SLOTS = 16384
+from processes import Client, Node  # noqa: E402
+from slots import slot_of  # noqa: E402
+
 CREATE_SECONDS = 120
 FIX_SECONDS = 120
 RESHARD_SECONDS = 25
@@ -17,20 +22,6 @@ POLL_SECONDS, OPEN_SECONDS = 0.5, 30
 # How 6.2 ends on a full disk: it cannot write nodes.conf, or the log that it needs after a copy.
 ENDS_ON_FULL_DISK = re.compile(r"can't update cluster config file|AOF can't be turned on|"
                                r"append only file.* Exiting|Can't open.*Exiting")
-
-
-def slot_of(key):
-    """The slot of a key, by its tag if it has one."""
-    begin = key.find(b"{")
-    end = key.find(b"}", begin + 1)
-    if 0 <= begin < end - 1:
-        key = key[begin + 1:end]
-    crc = 0
-    for byte in key:
-        crc ^= byte << 8
-        for _ in range(8):
-            crc = (crc << 1 ^ 0x1021 if crc & 0x8000 else crc << 1) & 0xffff
-    return crc % SLOTS
 
 
 class Line:

@@ -10,16 +10,21 @@ of a replica.
 
 Left out are keys that are due: 6.2 deletes them when it looks whether they are in an open slot.
 """
+import os
 import random
 import re
+import sys
 import time
 
-import pair
-import servers
-from script import call, calls
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, '../support'))
+
+import pair  # noqa: E402
+import servers  # noqa: E402
+from script import call, calls  # noqa: E402
+from slots import SLOTS, slot_of  # noqa: E402
 
 ME, OTHER = '1' * 40, '2' * 40
-SLOTS = 16384
 OPTIONS = '''cluster-enabled yes
 cluster-config-file nodes.conf
 cluster-node-timeout 100000000
@@ -38,16 +43,6 @@ KEY = re.compile(rb'(string|bits|hll|list|set|hash|zset|geo|stream|nokey):\d+$')
 CHANCE = b'chance'
 MARKS_CLIENT = 12
 READY_SECONDS = 30
-
-
-def slot_of(key):
-    """The slot of a key with a tag of its own, or without one."""
-    crc = 0
-    for byte in key:
-        crc ^= byte << 8
-        for _ in range(8):
-            crc = (crc << 1 ^ 0x1021 if crc & 0x8000 else crc << 1) & 0xffff
-    return crc % SLOTS
 
 
 def ranges(slots):

@@ -17,7 +17,8 @@ import time
 
 from bench_report import Row
 from servers import (BUS_PORT_OFFSET, CLUSTER, CLUSTER_SLOTS, LOAD_CORE, ROOT, SERVER_CORE,
-                     MeasureError, Server, Wire, end_process, scratch_folder, start_process)
+                     MeasureError, Server, Wire, end_process, scratch_folder, slot_of,
+                     start_process)
 
 PEERS_PROGRAM = os.path.join(ROOT, 'build', 'release', 'measure', 'bus_peers')
 BENCHMARK = os.path.join(ROOT, 'build', 'release', 'bin', 'redis-benchmark')
@@ -106,15 +107,6 @@ class Member:
         self.server.stop()
         if self.peers:
             end_process(self.peers)
-
-
-def slot_of(key):
-    crc = 0
-    for byte in key:
-        crc ^= byte << 8
-        for _ in range(8):
-            crc = (crc << 1 ^ 0x1021 if crc & 0x8000 else crc << 1) & 0xffff
-    return crc % CLUSTER_SLOTS
 
 
 def members(config, nodes):

@@ -44,7 +44,7 @@ import processes  # noqa: E402
 import servers  # noqa: E402
 
 PRIMARIES, NODES = 3, 6
-SLOTS, PORT = 16384, 7000
+SLOTS, PORT = servers.CLUSTER_SLOTS, 7000
 # The address of the client that stays with the primary that is cut off.
 PATIENT_HOST = namespaces.host(NODES)
 CASES = ('killed', 'stopped', 'cut')
@@ -57,15 +57,6 @@ BEFORE_SECONDS = (1.5, 3.0)
 KEEP_SECONDS = 1
 PATIENCE_SECONDS = 120
 LINES = ('save ""', 'cluster-enabled yes', 'repl-diskless-sync yes', 'repl-diskless-sync-delay 0')
-
-
-def slot_of(key):
-    crc = 0
-    for byte in key:
-        crc ^= byte << 8
-        for _ in range(8):
-            crc = (crc << 1 ^ 0x1021 if crc & 0x8000 else crc << 1) & 0xffff
-    return crc % SLOTS
 
 
 def node_id(number):
@@ -305,7 +296,7 @@ def play(program, is_ours, timeout_ms, case, cuts, home):
         number = random.randrange(PRIMARIES)
         victim, successor = cluster.nodes[number], cluster.nodes[number + PRIMARIES]
         tag = next(str(i) for i in range(SLOTS)
-                   if slot_of(b'%d' % i) * PRIMARIES // SLOTS == number)
+                   if servers.slot_of(b'%d' % i) * PRIMARIES // SLOTS == number)
         clients = [Follower(cluster, tag), Patient(victim, tag)]
         time.sleep(random.uniform(*BEFORE_SECONDS))
         failure, begin = Failure(case, cluster, victim, cuts), time.monotonic()

@@ -20,6 +20,11 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(ROOT, 'tests', 'support'))
+
+from slots import SLOTS as CLUSTER_SLOTS  # noqa: E402
+from slots import slot_of  # noqa: E402, F401 (for those who import this module)
+
 BUILD = os.path.join(ROOT, 'build', 'measure')
 LOAD = os.path.join(ROOT, 'build', 'release', 'measure', 'load')
 CORES = sorted(os.sched_getaffinity(0))
@@ -29,7 +34,6 @@ OPEN_FILES = 24000
 BUS_PORT_OFFSET = 10000
 # Options of a node of a cluster. It serves keys once it owns slots: Server.own_all_slots.
 CLUSTER = ('--cluster-enabled', 'yes')
-CLUSTER_SLOTS = 16384
 PR_SET_PDEATHSIG = 1
 
 _libc = ctypes.CDLL(None, use_errno=True)

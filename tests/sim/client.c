@@ -179,6 +179,14 @@ void client_connect(struct client *c, int node) {
     if (c->link < 0) abort();
 }
 
+bool client_round(struct client *c, int node, int64_t round_nsec, int64_t limit_nsec) {
+    c->wanted_nsec = world->now_nsec + round_nsec / 2 + (int64_t)draw((uint64_t)round_nsec);
+    if (c->link >= 0) return c->open && c->awaited == 0;
+    client_connect(c, node);
+    c->limit_nsec = world->now_nsec + limit_nsec;
+    return false;
+}
+
 /* ---- Requests ---- */
 
 static void append(struct client *c, const char *bytes, size_t length) {

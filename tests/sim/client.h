@@ -46,6 +46,10 @@ void client_make(struct client *c, const struct client_events *events,
                  void (*act)(struct client *));
 void client_connect(struct client *c, int node);
 void client_close(struct client *c);
+/* For the `act` of a client that asks a node again and again: the next time is half to one and a
+ * half of `round_nsec` away. Connects where the client is closed, and gives that up after
+ * `limit_nsec`. Returns whether the client is to ask now. */
+bool client_round(struct client *c, int node, int64_t round_nsec, int64_t limit_nsec);
 /* Words, of which `lengths` says how long they are; NULL: they end with a NUL. */
 void client_send(struct client *c, int count, const char *const *words, const size_t *lengths);
 /* The words of a line; blanks separate them. */

@@ -68,13 +68,7 @@ static void ask(struct minder *m) {
 
 static void work(struct client *c) {
     struct minder *m = (struct minder *)c;
-    c->wanted_nsec = world->now_nsec + ROUND_NSEC / 2 + (int64_t)draw((uint64_t)ROUND_NSEC);
-    if (c->link < 0) {
-        client_connect(c, m->node);
-        c->limit_nsec = world->now_nsec + LIMIT_NSEC;
-    } else if (c->open && c->awaited == 0) {
-        ask(m);
-    }
+    if (client_round(c, m->node, ROUND_NSEC, LIMIT_NSEC)) ask(m);
 }
 
 static void connected(struct client *c) { ask((struct minder *)c); }

@@ -119,13 +119,7 @@ static void ask(struct asker *a) {
 
 static void work(struct client *c) {
     struct asker *a = (struct asker *)c;
-    c->wanted_nsec = world->now_nsec + ROUND_NSEC / 2 + (int64_t)draw((uint64_t)ROUND_NSEC);
-    if (c->link < 0) {
-        client_connect(c, a->node);
-        c->limit_nsec = world->now_nsec + LIMIT_NSEC;
-    } else if (c->open && c->awaited == 0) {
-        ask(a);
-    }
+    if (client_round(c, a->node, ROUND_NSEC, LIMIT_NSEC)) ask(a);
 }
 
 static void connected(struct client *c) { ask((struct asker *)c); }
